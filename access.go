@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"time"
 
-	"retort/internal/access"
-	"retort/internal/run"
+	"retort/internal/auth"
+	"retort/internal/core"
 )
 
 // Token is one with which a principal calls over the network.
-type Token = access.Token
+type Token = auth.Token
 
 // NewToken is a token with its text, which is kept nowhere.
 type NewToken struct {
@@ -57,15 +57,15 @@ func Tokens(c Config) ([]Token, error) {
 // any more when it returns, in engines that run as well; an error may say that this could
 // not be recorded.
 func RevokeTokens(c Config, which string) ([]Token, error) {
-	return c.revoke(func(b *access.Book) ([]Token, error) { return b.Revoke(which) })
+	return c.revoke(func(b *auth.Book) ([]Token, error) { return b.Revoke(which) })
 }
 
 // RevokeAllTokens revokes all, also those of a file that was tampered with.
 func RevokeAllTokens(c Config) ([]Token, error) {
-	return c.revoke((*access.Book).RevokeAll)
+	return c.revoke((*auth.Book).RevokeAll)
 }
 
-func (c Config) revoke(do func(*access.Book) ([]Token, error)) ([]Token, error) {
+func (c Config) revoke(do func(*auth.Book) ([]Token, error)) ([]Token, error) {
 	p, book, err := c.tokens()
 	if err != nil {
 		return nil, err
@@ -79,16 +79,16 @@ func (c Config) revoke(do func(*access.Book) ([]Token, error)) ([]Token, error) 
 		errs = append(errs, p.recordToken(t, "revoked"))
 	}
 	if len(gone) == 0 { // nobody knows which there were
-		errs = append(errs, p.recordAlone(run.Event{Kind: run.EventToken, Status: "revoked", Facts: map[string]any{"all": true}}))
+		errs = append(errs, p.recordAlone(core.Event{Kind: core.EventToken, Status: "revoked", Facts: map[string]any{"all": true}}))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return gone, run.Errorf(run.KindInternal, "retort.token", "revoked, and that could not be recorded: %w", err)
+		return gone, core.Errorf(core.KindInternal, "retort.token", "revoked, and that could not be recorded: %w", err)
 	}
 	return gone, nil
 }
 
 // tokens are those of a configuration.
-func (c Config) tokens() (*parts, *access.Book, error) {
+func (c Config) tokens() (*parts, *auth.Book, error) {
 	p, err := c.parts()
 	if err != nil {
 		return nil, nil, err
@@ -97,20 +97,20 @@ func (c Config) tokens() (*parts, *access.Book, error) {
 	return p, book, err
 }
 
-func (p *parts) tokens() (*access.Book, error) {
+func (p *parts) tokens() (*auth.Book, error) {
 	key, ok := p.key()
 	if !ok || p.config.Home == "" {
-		return nil, run.Errorf(run.KindInvalidArguments, "retort.token", "tokens have no place: this user has no home directory, or nothing is kept").WithHint("set HOME, or name a folder with --home")
+		return nil, core.Errorf(core.KindInvalidArguments, "retort.token", "tokens have no place: this user has no home directory, or nothing is kept").WithHint("set HOME, or name a folder with --home")
 	}
 	home, err := filepath.Abs(p.config.Home)
 	if err != nil {
-		return nil, run.Errorf(run.KindInternal, "retort.token", "%w", err)
+		return nil, core.Errorf(core.KindInternal, "retort.token", "%w", err)
 	}
-	return access.OpenBook(filepath.Join(home, "access", "tokens.json"), key), nil
+	return auth.OpenBook(filepath.Join(home, "access", "tokens.json"), key), nil
 }
 
 func (p *parts) recordToken(t Token, how string) error {
-	e := run.Event{Kind: run.EventToken, Principal: t.Name, Status: how, Facts: map[string]any{"token": t.ID}}
+	e := core.Event{Kind: core.EventToken, Principal: t.Name, Status: how, Facts: map[string]any{"token": t.ID}}
 	if !t.Expires.IsZero() {
 		e.Facts["expires"] = t.Expires.Format(time.RFC3339)
 	}
@@ -120,19 +120,19 @@ func (p *parts) recordToken(t Token, how string) error {
 // callers says who calls over the network: whoever has a token of this configuration, or one
 // of the authorization server that the settings name. It goes with the engine.
 type callers struct {
-	guard *access.Guard
-	book  *access.Book // nil: there is no place for tokens
+	guard *auth.Guard
+	book  *auth.Book // nil: there is no place for tokens
 	oauth bool
 	// refused returns why nothing is done for a principal, or nil.
-	refused func(principal string) *run.Error
+	refused func(principal string) *core.Error
 }
 
 func (e *Engine) callers() (*callers, error) {
-	c := &callers{refused: func(principal string) *run.Error { return e.policy.For(principal).Refused() }}
-	var oauth *access.Resource
+	c := &callers{refused: func(principal string) *core.Error { return e.policy.For(principal).Refused() }}
+	var oauth *auth.Resource
 	if s := e.config.Settings.HTTP.OAuth; s.Issuer != "" {
 		var err error
-		if oauth, err = access.NewResource(access.OAuth(s), e.log); err != nil {
+		if oauth, err = auth.NewResource(auth.OAuth(s), e.log); err != nil {
 			return nil, err
 		}
 		c.oauth = true
@@ -144,7 +144,7 @@ func (e *Engine) callers() (*callers, error) {
 		}
 		e.onClose(book.Close)
 	}
-	c.guard = access.NewGuard(c.book, oauth)
+	c.guard = auth.NewGuard(c.book, oauth)
 	return c, nil
 }
 
@@ -157,10 +157,10 @@ func (c *callers) Authenticate(ctx context.Context, bearer string) (Caller, erro
 		return Caller{}, refusal{err, c.guard}
 	}
 	if refused := c.refused(p.Name); refused != nil {
-		refused.Err = access.ErrToken
+		refused.Err = auth.ErrToken
 		return Caller{}, refusal{refused, c.guard}
 	}
-	credential := run.Credential{Token: p.Token}
+	credential := core.Credential{Token: p.Token}
 	if p.Token == "" {
 		credential.Expires = p.Expires
 	}
@@ -182,7 +182,7 @@ func (c *callers) Routes() map[string]http.Handler {
 // refusal is an error that says itself how it is answered.
 type refusal struct {
 	error
-	guard *access.Guard
+	guard *auth.Guard
 }
 
 func (r refusal) Refuse(w http.ResponseWriter) { r.guard.Refuse(w, r.error) }

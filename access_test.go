@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"retort"
-	"retort/internal/testenv"
+	"retort/internal/devel/testenv"
 )
 
 // authority is an authorization server.

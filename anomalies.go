@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"retort/internal/anomaly"
+	"retort/internal/base/webhook"
+	"retort/internal/core"
 	"retort/internal/pipeline"
-	"retort/internal/run"
-	"retort/internal/webhook"
 )
 
 // watching joins the watch to the record that it learns from, once an execution begins.
@@ -26,8 +26,8 @@ type watching struct {
 
 	mu     sync.Mutex
 	known  bool
-	queued []run.Event // what happens meanwhile
-	urgent bool        // some of it is told without a comparison
+	queued []core.Event // what happens meanwhile
+	urgent bool         // some of it is told without a comparison
 }
 
 // How far back the watch looks, and how long the first call of an engine waits for that.
@@ -46,7 +46,7 @@ func (p *parts) watched() (*watching, error) {
 	if s.Webhook.URL != "" {
 		to, err := webhook.New(s.Webhook.URL, s.Webhook.Secret)
 		if err != nil {
-			return nil, run.Errorf(run.KindInvalidArguments, "anomalies.webhook", "anomalies.webhook: %w", err)
+			return nil, core.Errorf(core.KindInvalidArguments, "anomalies.webhook", "anomalies.webhook: %w", err)
 		}
 		w.alerts = webhook.NewQueue(to, p.log)
 		p.onClose(w.alerts.Close)
@@ -68,8 +68,8 @@ func (w *watching) Close() error {
 }
 
 // seen is told of each event by the record.
-func (w *watching) seen(e run.Event) {
-	if e.Kind == run.EventRequest {
+func (w *watching) seen(e core.Event) {
+	if e.Kind == core.EventRequest {
 		w.begin.Do(func() { w.work.Go(w.recall) })
 	}
 	w.mu.Lock()
@@ -120,7 +120,7 @@ func (w *watching) recall() {
 
 // Judge implements pipeline.Watch. The first calls of an engine wait until it is known what
 // was held when the one before it ended.
-func (w *watching) Judge(ctx context.Context, call run.Event) (pipeline.Unusual, *run.Error) {
+func (w *watching) Judge(ctx context.Context, call core.Event) (pipeline.Unusual, *core.Error) {
 	select {
 	case <-w.ready:
 	default:
@@ -140,7 +140,7 @@ func (w *watching) wait(ctx context.Context) {
 	}
 }
 
-func (w *watching) Stopped(execution string) *run.Error { return w.watch.Stopped(execution) }
+func (w *watching) Stopped(execution string) *core.Error { return w.watch.Stopped(execution) }
 
 // Warnings waits until what happened before is known if something waits for that which is
 // told at once.

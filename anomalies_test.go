@@ -17,13 +17,13 @@ import (
 	"retort"
 	"retort/internal/anomaly"
 	"retort/internal/audit"
+	"retort/internal/audit/sqlstore"
+	"retort/internal/base/seal"
 	"retort/internal/config"
-	"retort/internal/demo"
-	"retort/internal/pii/vault"
-	"retort/internal/run"
-	"retort/internal/seal"
-	"retort/internal/store"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/demo"
+	"retort/internal/devel/testenv"
+	"retort/internal/privacy/vault"
 )
 
 func TestAnomalyKindsOfSettings(t *testing.T) {
@@ -48,7 +48,7 @@ func lived(t *testing.T) (home, keys string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := store.Open(t.Context(), filepath.Join(home, "audit")+string(filepath.Separator), store.Options{Owner: owner})
+	rows, err := sqlstore.Open(t.Context(), filepath.Join(home, "audit")+string(filepath.Separator), sqlstore.Options{Owner: owner})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func lived(t *testing.T) (home, keys string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tell := func(e run.Event) {
+	tell := func(e core.Event) {
 		if refused := log.Record(e, false); refused != nil {
 			t.Fatal(refused)
 		}
@@ -66,16 +66,16 @@ func lived(t *testing.T) (home, keys string) {
 	now := time.Now()
 	for i := range 80 {
 		at := now.Add(-20*24*time.Hour + time.Duration(i)*6*time.Hour)
-		e := run.Event{Kind: run.EventRequest, At: at, Execution: fmt.Sprint("past", i), Session: "default"}
+		e := core.Event{Kind: core.EventRequest, At: at, Execution: fmt.Sprint("past", i), Session: "default"}
 		tell(e)
 		call := e
-		call.Kind, call.Server, call.Tool, call.Effect, call.Status, call.Bytes = run.EventCall, "crm", "search_records", "read", "ok", 2000
+		call.Kind, call.Server, call.Tool, call.Effect, call.Status, call.Bytes = core.EventCall, "crm", "search_records", "read", "ok", 2000
 		tell(call)
 		call.Tool, call.Effect, call.Status, call.Bytes, call.Facts = "create_record", "write", "", 0, map[string]any{"arguments_bytes": 90}
 		tell(call)
-		call.Kind, call.Status, call.Facts = run.EventAnswer, "ok", nil
+		call.Kind, call.Status, call.Facts = core.EventAnswer, "ok", nil
 		tell(call)
-		e.Kind, e.Status = run.EventEnd, "ok"
+		e.Kind, e.Status = core.EventEnd, "ok"
 		tell(e)
 	}
 	if err := log.Close(); err != nil {
@@ -122,12 +122,12 @@ func effects(s *demo.Server, tool string) (n int) {
 // anomalies are those in the record of a home that nobody writes any more.
 func anomalies(t *testing.T, home string) (kinds []string) {
 	t.Helper()
-	rows, err := store.Open(t.Context(), filepath.Join(home, "audit", "record-1.db"), store.Options{ReadOnly: true})
+	rows, err := sqlstore.Open(t.Context(), filepath.Join(home, "audit", "record-1.db"), sqlstore.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	for r, err := range rows.Find(t.Context(), audit.Filter{Kinds: []string{string(run.EventAnomaly)}}) {
+	for r, err := range rows.Find(t.Context(), audit.Filter{Kinds: []string{string(core.EventAnomaly)}}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,16 +158,16 @@ func TestBurstAsksOnce(t *testing.T) {
 			home, keys := lived(t)
 			e := unusualEngine(t, home, keys, "", crm)
 			var asked atomic.Int64
-			ctx := run.WithChannel(t.Context(), func(_ context.Context, a run.Approval) (run.Answer, bool) {
+			ctx := core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.Answer, bool) {
 				if n := effects(crm, "delete_record"); asked.Add(1) > 1 || n != 9 || a.Unusual != "destructive_burst" || !strings.Contains(a.Rule, "10 calls in 5 minutes") {
 					t.Errorf("asked after %d: %s", n, a.Rule)
 				}
-				return run.Answer{Approve: approve, Scope: run.ScopeAlways}, true
+				return core.Answer{Approve: approve, Scope: core.ScopeAlways}, true
 			})
 			o := e.Execute(ctx, retort.Request{Code: burst})
-			want, status := 9, run.StatusDenied
+			want, status := 9, core.StatusDenied
 			if approve {
-				want, status = 14, run.StatusOK
+				want, status = 14, core.StatusOK
 			}
 			if n := effects(crm, "delete_record"); o.Status != status || n != want || asked.Load() != 1 {
 				t.Errorf("%s, %d deleted, asked %d times: %+v", o.Status, n, asked.Load(), o.Error)
@@ -190,7 +190,7 @@ func TestNoAnomaliesWithoutABaseline(t *testing.T) {
 	crm := demoServer(t, "crm")
 	home, keys := t.TempDir(), t.TempDir()
 	e := unusualEngine(t, home, keys, "anomalies: {default: stop}", crm)
-	if o := e.Execute(t.Context(), retort.Request{Code: burst}); o.Status != run.StatusOK || len(o.Warnings) != 0 {
+	if o := e.Execute(t.Context(), retort.Request{Code: burst}); o.Status != core.StatusOK || len(o.Warnings) != 0 {
 		t.Errorf("%s %q %+v", o.Status, o.Warnings, o.Error)
 	}
 	_ = e.Close()
@@ -226,7 +226,7 @@ func TestLeakIsStopped(t *testing.T) {
 	settings := `anomalies: {exfiltration: stop, webhook: {url: "` + hook.URL + `", secret: "a secret of more than 24 bytes"}}`
 	e := unusualEngine(t, home, keys, settings, crm, mail)
 	o := e.Execute(t.Context(), retort.Request{Code: leak})
-	if o.Status != run.StatusOK || o.Output != "policy\npolicy\n" || len(mail.Effects()) != 0 {
+	if o.Status != core.StatusOK || o.Output != "policy\npolicy\n" || len(mail.Effects()) != 0 {
 		t.Fatalf("%s %s %q %+v, %d sent", o.Status, o.Result, o.Output, o.Error, len(mail.Effects()))
 	}
 	if a := testenv.Receive(t, alerts, "an alert"); a.Type != "anomaly.found" || a.Data.Kind != anomaly.Exfiltration || !strings.Contains(a.Text, "to mail.send_message") {
@@ -235,7 +235,7 @@ func TestLeakIsStopped(t *testing.T) {
 	write := `return await crm.createRecord({objectType: 'Lead', data: {LastName: 'L', Company: 'C', Email: 'l@example.org'}})`
 	asks := func(e *retort.Engine) (asked int64) {
 		var n atomic.Int64
-		e.Execute(run.WithChannel(t.Context(), answers(run.Answer{}, &n)), retort.Request{Code: write})
+		e.Execute(core.WithChannel(t.Context(), answers(core.Answer{}, &n)), retort.Request{Code: write})
 		return n.Load()
 	}
 	if asks(e) != 1 {
@@ -247,7 +247,7 @@ func TestLeakIsStopped(t *testing.T) {
 		t.Error("the next engine asks nobody")
 	}
 	var n atomic.Int64
-	next.Execute(run.WithChannel(t.Context(), answers(run.Answer{Approve: true}, &n)), retort.Request{Code: write})
+	next.Execute(core.WithChannel(t.Context(), answers(core.Answer{Approve: true}, &n)), retort.Request{Code: write})
 	if asks(next) != 0 {
 		t.Error("a yes does not lift it")
 	}

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"retort"
-	"retort/internal/demo"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/demo"
+	"retort/internal/devel/testenv"
 )
 
 // judged is an engine with one demo server, whose own record of effects is the judge.
@@ -47,8 +47,8 @@ const deletes = `
 	return 'written';`
 
 // answers is a channel that gives one answer and counts how often it is asked.
-func answers(a run.Answer, asked *atomic.Int64) run.Channel {
-	return func(context.Context, run.Approval) (run.Answer, bool) {
+func answers(a core.Answer, asked *atomic.Int64) core.Channel {
+	return func(context.Context, core.Approval) (core.Answer, bool) {
 		asked.Add(1)
 		return a, true
 	}
@@ -66,18 +66,18 @@ func wrote(s *demo.Server) (n int) {
 
 func TestApprovals(t *testing.T) {
 	for name, c := range map[string]struct {
-		answer run.Answer
-		status run.Status
+		answer core.Answer
+		status core.Status
 		writes int
 	}{
-		"yes":    {run.Answer{Approve: true}, run.StatusOK, 1},
-		"always": {run.Answer{Approve: true, Scope: run.ScopeAlways}, run.StatusOK, 1},
-		"no":     {run.Answer{Note: "not today"}, run.StatusDenied, 0},
+		"yes":    {core.Answer{Approve: true}, core.StatusOK, 1},
+		"always": {core.Answer{Approve: true, Scope: core.ScopeAlways}, core.StatusOK, 1},
+		"no":     {core.Answer{Note: "not today"}, core.StatusDenied, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, server := judged(t, "")
 			var asked atomic.Int64
-			o := e.Execute(run.WithChannel(t.Context(), answers(c.answer, &asked)), retort.Request{Code: deletes})
+			o := e.Execute(core.WithChannel(t.Context(), answers(c.answer, &asked)), retort.Request{Code: deletes})
 			if o.Status != c.status || wrote(server) != c.writes || asked.Load() != 1 {
 				t.Errorf("%s, %d written, asked %d times: %+v", o.Status, wrote(server), asked.Load(), o.Error)
 			}
@@ -91,12 +91,12 @@ func TestApprovals(t *testing.T) {
 // What a person sees is what the upstream gets, to the letter.
 func TestApprovalShowsWhatLeaves(t *testing.T) {
 	e, _ := judged(t, "")
-	var seen run.Approval
-	o := e.Call(run.WithChannel(t.Context(), func(_ context.Context, a run.Approval) (run.Answer, bool) {
+	var seen core.Approval
+	o := e.Call(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.Answer, bool) {
 		seen = a
-		return run.Answer{}, true
+		return core.Answer{}, true
 	}), retort.Request{}, "files.write_file", json.RawMessage(`{"path":"/srv/nordlys/y","content":"a","content":"\u202eb"}`))
-	if o.Status != run.StatusDenied {
+	if o.Status != core.StatusDenied {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
 	if string(seen.Arguments) != `{"content":"`+"\u202e"+`b","path":"/srv/nordlys/y"}` {
@@ -113,22 +113,22 @@ func TestPendingAndResume(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, server := judged(t, "")
 			o := e.Execute(t.Context(), retort.Request{Code: deletes})
-			if o.Status != run.StatusPendingApproval || len(o.Approvals) != 1 || o.Approvals[0].Code != "" || wrote(server) != 0 {
+			if o.Status != core.StatusPendingApproval || len(o.Approvals) != 1 || o.Approvals[0].Code != "" || wrote(server) != 0 {
 				t.Fatalf("%+v %+v", o, o.Error)
 			}
 			made := len(server.Effects())
 			waiting := o.Approvals[0]
-			if err := e.Decide(waiting.ID, waiting.Digest, run.Answer{Approve: approve}); err != nil {
+			if err := e.Decide(waiting.ID, waiting.Digest, core.Answer{Approve: approve}); err != nil {
 				t.Fatal(err)
 			}
 			done := e.Resume(t.Context(), o.ExecutionID, testenv.Patience)
-			if approve && (done.Status != run.StatusOK || string(done.Result) != `"written"` || wrote(server) != 1 || len(server.Effects()) != made+1) {
+			if approve && (done.Status != core.StatusOK || string(done.Result) != `"written"` || wrote(server) != 1 || len(server.Effects()) != made+1) {
 				t.Errorf("%+v %+v, %d effects", done, done.Error, len(server.Effects()))
 			}
-			if !approve && (done.Status != run.StatusDenied || wrote(server) != 0) {
+			if !approve && (done.Status != core.StatusDenied || wrote(server) != 0) {
 				t.Errorf("%+v", done)
 			}
-			if again := e.Resume(t.Context(), o.ExecutionID, testenv.Patience); again.Status != run.StatusRejected {
+			if again := e.Resume(t.Context(), o.ExecutionID, testenv.Patience); again.Status != core.StatusRejected {
 				t.Errorf("the outcome was handed out twice: %+v", again)
 			}
 		})
@@ -136,24 +136,24 @@ func TestPendingAndResume(t *testing.T) {
 }
 
 // unanswered returns a channel that stores the approval it is asked for in seen and does not answer.
-func unanswered(seen *run.Approval) run.Channel {
-	return func(_ context.Context, a run.Approval) (run.Answer, bool) {
+func unanswered(seen *core.Approval) core.Channel {
+	return func(_ context.Context, a core.Approval) (core.Answer, bool) {
 		*seen = a
-		return run.Answer{}, false
+		return core.Answer{}, false
 	}
 }
 
 func TestPendingThatNobodyAnswers(t *testing.T) {
 	e, server := judged(t, "approval: {timeout: 1s}")
-	var seen run.Approval
-	o := e.Execute(run.WithChannel(t.Context(), unanswered(&seen)), retort.Request{Code: deletes})
-	if o.Status == run.StatusPendingApproval { // it may have timed out already
+	var seen core.Approval
+	o := e.Execute(core.WithChannel(t.Context(), unanswered(&seen)), retort.Request{Code: deletes})
+	if o.Status == core.StatusPendingApproval { // it may have timed out already
 		o = e.Resume(t.Context(), o.ExecutionID, testenv.Patience)
 	}
-	if o.Status != run.StatusDenied || o.Error == nil || !strings.Contains(o.Error.Message, "nobody answered") || wrote(server) != 0 {
+	if o.Status != core.StatusDenied || o.Error == nil || !strings.Contains(o.Error.Message, "nobody answered") || wrote(server) != 0 {
 		t.Errorf("%+v %+v", o, o.Error)
 	}
-	if err := e.Decide(seen.ID, seen.Digest, run.Answer{Approve: true}); err == nil {
+	if err := e.Decide(seen.ID, seen.Digest, core.Answer{Approve: true}); err == nil {
 		t.Error("a late yes counts")
 	}
 }
@@ -163,15 +163,15 @@ func TestCancelWhileAsked(t *testing.T) {
 	e, server := judged(t, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	late := make(chan error, 1)
-	o := e.Execute(run.WithChannel(ctx, func(_ context.Context, a run.Approval) (run.Answer, bool) {
+	o := e.Execute(core.WithChannel(ctx, func(_ context.Context, a core.Approval) (core.Answer, bool) {
 		cancel()
 		if !testenv.Poll(func() bool { return len(e.Waiting("")) == 0 }) {
 			t.Error("the approval of a canceled program still waits")
 		}
-		late <- e.Decide(a.ID, a.Digest, run.Answer{Approve: true})
-		return run.Answer{Approve: true}, true
+		late <- e.Decide(a.ID, a.Digest, core.Answer{Approve: true})
+		return core.Answer{Approve: true}, true
 	}), retort.Request{Code: deletes})
-	if o.Status != run.StatusCancelled {
+	if o.Status != core.StatusCancelled {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
 	if err := testenv.Receive(t, late, "the result of the late approval"); err == nil {
@@ -207,29 +207,29 @@ func TestHumanTimeIsNotCharged(t *testing.T) {
 func humanTime(t *testing.T, limit time.Duration) (enough bool) {
 	e, server := judgedAt(t, t.TempDir(), "")
 	limited := retort.Request{Limits: retort.Limits{Timeout: limit}}
-	slow := func(context.Context, run.Approval) (run.Answer, bool) {
+	slow := func(context.Context, core.Approval) (core.Answer, bool) {
 		other := limited
 		other.Code = sleeps
-		if o := e.Execute(t.Context(), other); o.Status != run.StatusTimeout {
+		if o := e.Execute(t.Context(), other); o.Status != core.StatusTimeout {
 			t.Errorf("the other program: %s %+v", o.Status, o.Error)
 		}
-		return run.Answer{Approve: true}, true
+		return core.Answer{Approve: true}, true
 	}
 	var all sync.WaitGroup
-	var program, call run.Outcome
+	var program, call core.Outcome
 	all.Go(func() {
 		r := limited
 		r.Code = deletes
-		program = e.Execute(run.WithChannel(t.Context(), slow), r)
+		program = e.Execute(core.WithChannel(t.Context(), slow), r)
 	})
 	all.Go(func() {
-		call = e.Call(run.WithChannel(t.Context(), slow), limited, "files.write_file", json.RawMessage(`{"path":"/srv/nordlys/y.txt","content":"a"}`))
+		call = e.Call(core.WithChannel(t.Context(), slow), limited, "files.write_file", json.RawMessage(`{"path":"/srv/nordlys/y.txt","content":"a"}`))
 	})
 	all.Wait()
-	if program.Status == run.StatusTimeout || call.Status == run.StatusTimeout {
+	if program.Status == core.StatusTimeout || call.Status == core.StatusTimeout {
 		return false
 	}
-	if n := wrote(server); n != 2 || program.Status != run.StatusOK || call.Status != run.StatusOK {
+	if n := wrote(server); n != 2 || program.Status != core.StatusOK || call.Status != core.StatusOK {
 		t.Errorf("%d files were written, want 2; the program %s %+v, the call %s %+v", n, program.Status, program.Error, call.Status, call.Error)
 	}
 	return true
@@ -240,13 +240,13 @@ func TestScopesOfAYes(t *testing.T) {
 	const two = `
 		await Promise.all(['p', 'q', 'r'].map(n => files.writeFile({path: '/srv/nordlys/' + n + '.txt', content: 'x'})));
 		return 1`
-	for scope, want := range map[run.Scope][2]int64{run.ScopeOnce: {3, 6}, run.ScopeRun: {1, 2}, run.ScopeAlways: {1, 1}} {
+	for scope, want := range map[core.Scope][2]int64{core.ScopeOnce: {3, 6}, core.ScopeRun: {1, 2}, core.ScopeAlways: {1, 1}} {
 		t.Run(string(scope), func(t *testing.T) {
 			e, server := judged(t, "")
 			var asked atomic.Int64
-			ctx := run.WithChannel(t.Context(), answers(run.Answer{Approve: true, Scope: scope}, &asked))
+			ctx := core.WithChannel(t.Context(), answers(core.Answer{Approve: true, Scope: scope}, &asked))
 			for i := range 2 {
-				if o := e.Execute(ctx, retort.Request{Code: two}); o.Status != run.StatusOK || asked.Load() != want[i] || wrote(server) != 3*(i+1) {
+				if o := e.Execute(ctx, retort.Request{Code: two}); o.Status != core.StatusOK || asked.Load() != want[i] || wrote(server) != 3*(i+1) {
 					t.Errorf("run %d: %s %+v, asked %d times", i, o.Status, o.Error, asked.Load())
 				}
 			}
@@ -263,8 +263,8 @@ func TestAlways(t *testing.T) {
 		e, _ := judgedAt(t, home, settings)
 		defer e.Close()
 		var asked atomic.Int64
-		o := e.Execute(run.WithChannel(t.Context(), answers(run.Answer{Approve: true, Scope: run.ScopeAlways}, &asked)), retort.Request{Code: deletes})
-		if o.Status != run.StatusOK {
+		o := e.Execute(core.WithChannel(t.Context(), answers(core.Answer{Approve: true, Scope: core.ScopeAlways}, &asked)), retort.Request{Code: deletes})
+		if o.Status != core.StatusOK {
 			t.Fatalf("%s %+v", o.Status, o.Error)
 		}
 		return asked.Load()
@@ -299,14 +299,14 @@ func TestProgramsThatAreAskedAbout(t *testing.T) {
 	} {
 		e, _ := judged(t, c.settings)
 		var programs, all atomic.Int64
-		o := e.Execute(run.WithChannel(t.Context(), func(_ context.Context, a run.Approval) (run.Answer, bool) {
+		o := e.Execute(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.Answer, bool) {
 			all.Add(1)
 			if !a.IsCall() {
 				programs.Add(1)
 			}
-			return run.Answer{Approve: true}, true
+			return core.Answer{Approve: true}, true
 		}), retort.Request{Code: c.code})
-		if o.Status != run.StatusOK || programs.Load() != c.programs || all.Load() != c.all {
+		if o.Status != core.StatusOK || programs.Load() != c.programs || all.Load() != c.all {
 			t.Errorf("%s: %s %+v; asked %d times, %d of them about the program", c.settings, o.Status, o.Error, all.Load(), programs.Load())
 		}
 	}
@@ -316,8 +316,8 @@ func TestProgramsThatAreAskedAbout(t *testing.T) {
 func TestProgramDenied(t *testing.T) {
 	e, server := judged(t, "approval: {autoApproveLow: false}")
 	var asked atomic.Int64
-	o := e.Execute(run.WithChannel(t.Context(), answers(run.Answer{}, &asked)), retort.Request{Code: deletes})
-	if o.Status != run.StatusDenied || len(server.Effects()) != 0 || asked.Load() != 1 {
+	o := e.Execute(core.WithChannel(t.Context(), answers(core.Answer{}, &asked)), retort.Request{Code: deletes})
+	if o.Status != core.StatusDenied || len(server.Effects()) != 0 || asked.Load() != 1 {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
 }
@@ -380,7 +380,7 @@ func TestAnySequenceOfApprovals(t *testing.T) {
 // resumed executes a program that writes a file, and resumes it until it ends or ctx is canceled.
 func resumed(ctx context.Context, e *retort.Engine, path string, patience time.Duration) {
 	o := e.Execute(ctx, retort.Request{Code: fmt.Sprintf(`await files.writeFile({path: %q, content: 'x'}); return 1`, path)})
-	for o.Status == run.StatusPendingApproval && ctx.Err() == nil {
+	for o.Status == core.StatusPendingApproval && ctx.Err() == nil {
 		o = e.Resume(ctx, o.ExecutionID, patience)
 	}
 }
@@ -398,7 +398,7 @@ type crowd struct {
 // none is left.
 func (c *crowd) answers(t *testing.T, over <-chan struct{}, random *rand.Rand) {
 	for {
-		var waiting map[string]run.Approval
+		var waiting map[string]core.Approval
 		_ = testenv.Poll(func() bool {
 			waiting = c.waiting()
 			select {
@@ -421,8 +421,8 @@ func (c *crowd) answers(t *testing.T, over <-chan struct{}, random *rand.Rand) {
 
 // waiting returns the waiting approvals by the path that would be written. It leaves out every
 // tenth file, so that nobody answers for those and their approvals time out.
-func (c *crowd) waiting() map[string]run.Approval {
-	found := map[string]run.Approval{}
+func (c *crowd) waiting() map[string]core.Approval {
+	found := map[string]core.Approval{}
 	for _, a := range c.e.Waiting("") {
 		var call struct{ Path string }
 		_ = json.Unmarshal(a.Arguments, &call)
@@ -435,18 +435,18 @@ func (c *crowd) waiting() map[string]run.Approval {
 
 // answer approves or denies a, answers with a wrong digest, cancels the program, or does nothing.
 // It reports whether the engine accepted a wrong digest.
-func (c *crowd) answer(a run.Approval, path string, random *rand.Rand) (fooled bool) {
+func (c *crowd) answer(a core.Approval, path string, random *rand.Rand) (fooled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch random.IntN(8) {
 	case 0:
 		c.cancel[path]()
 	case 1, 2:
-		return c.e.Decide(a.ID, strings.Repeat("0", 64), run.Answer{Approve: true}) == nil
+		return c.e.Decide(a.ID, strings.Repeat("0", 64), core.Answer{Approve: true}) == nil
 	case 3, 4:
-		_ = c.e.Decide(a.ID, a.Digest, run.Answer{})
+		_ = c.e.Decide(a.ID, a.Digest, core.Answer{})
 	case 5, 6:
-		if c.e.Decide(a.ID, a.Digest, run.Answer{Approve: true}) == nil {
+		if c.e.Decide(a.ID, a.Digest, core.Answer{Approve: true}) == nil {
 			c.approved[path] = true
 		}
 	}
@@ -462,8 +462,8 @@ func TestManyNoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, server := judged(t, "approval: {declined: 3}\n")
 			var asked atomic.Int64
-			o := e.Execute(run.WithChannel(t.Context(), answers(run.Answer{}, &asked)), retort.Request{Code: code})
-			if o.Status != run.StatusOK || string(o.Result) != "0" || wrote(server) != 0 || asked.Load() != 3 {
+			o := e.Execute(core.WithChannel(t.Context(), answers(core.Answer{}, &asked)), retort.Request{Code: code})
+			if o.Status != core.StatusOK || string(o.Result) != "0" || wrote(server) != 0 || asked.Load() != 3 {
 				t.Errorf("%s %s, %d written, asked %d times: %+v", o.Status, o.Result, wrote(server), asked.Load(), o.Error)
 			}
 		})

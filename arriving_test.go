@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 // A tool that a program names in a text may be one of a server that is still starting. The server
@@ -34,7 +34,7 @@ func TestComputedNameWaitsForServers(t *testing.T) {
 	defer e.Close()
 	e.Settle(t.Context(), "ready")
 	o := e.Execute(t.Context(), retort.Request{Code: `await ready.note(); return await callMCPTool(['late', 'note'].join('__'), {}) + ' ' + await callMCPTool(['late', 'note'].join('.'), {})`})
-	if o.Status != run.StatusOK || string(o.Result) != `"late late"` || o.Stats.ToolCalls != 3 || o.Stats.Tools["late.note"] != 2 {
+	if o.Status != core.StatusOK || string(o.Result) != `"late late"` || o.Stats.ToolCalls != 3 || o.Stats.Tools["late.note"] != 2 {
 		t.Errorf("%s %s %+v %+v", o.Status, o.Result, o.Error, o.Stats)
 	}
 }
@@ -42,7 +42,7 @@ func TestComputedNameWaitsForServers(t *testing.T) {
 // A tool that a program names plainly is waited for, too: here its server starts once the program
 // has come.
 func TestNameWaitsForServers(t *testing.T) {
-	for code, language := range map[string]run.Language{`return await late.note()`: "typescript", `import {note} from './servers/late'; return await note()`: "typescript", `late.note()`: "python"} {
+	for code, language := range map[string]core.Language{`return await late.note()`: "typescript", `import {note} from './servers/late'; return await note()`: "typescript", `late.note()`: "python"} {
 		come := make(chan struct{})
 		late := &party{tools: func() string { return definitionOf("Notes.", readsOnly) }, answer: func(string, json.RawMessage) string { return textResult("late") }}
 		dial := func(ctx context.Context) (io.ReadWriteCloser, error) {
@@ -62,7 +62,7 @@ func TestNameWaitsForServers(t *testing.T) {
 		go func() { ended <- e.Execute(t.Context(), retort.Request{Code: code, Language: language}) }()
 		testenv.WaitUntil(t, "the program has come", func() bool { return e.Running() == 1 })
 		close(come)
-		if o := <-ended; o.Status != run.StatusOK || string(o.Result) != `"late"` {
+		if o := <-ended; o.Status != core.StatusOK || string(o.Result) != `"late"` {
 			t.Errorf("%s: %s %s %+v", code, o.Status, o.Result, o.Error)
 		}
 	}
@@ -72,19 +72,19 @@ func TestNameWaitsForServers(t *testing.T) {
 func TestToolOfServerThatIsDown(t *testing.T) {
 	down := func(context.Context) (io.ReadWriteCloser, error) { return nil, errors.New("the disk is on fire") }
 	e := openOne(t, "", down)
-	for code, language := range map[string]run.Language{
+	for code, language := range map[string]core.Language{
 		`return await callMCPTool(['eye', 'note'].join('__'), {})`: "", `return await callMCPTool('eye__note', {})`: "",
 		`return await eye.note({})`: "", `const {note} = eye; return 1`: "", `return {eye}`: "", `return nothing.x + eye.note()`: "", `return eye.note()`: "javascript",
 		`import {note} from './servers/eye'; return await note({})`: "",
 		`eye.note()`: "python", `x = [eye]`: "python", `from servers import eye`: "python", "nothing\neye.note()": "python",
 	} {
 		o := e.Execute(t.Context(), retort.Request{Code: code, Language: language})
-		if o.Error == nil || o.Error.Kind != run.KindToolNotFound || !strings.Contains(o.Error.Message, "the server eye is configured, but its tools are not known") || !strings.Contains(o.Error.Message, "the disk is on fire") {
+		if o.Error == nil || o.Error.Kind != core.KindToolNotFound || !strings.Contains(o.Error.Message, "the server eye is configured, but its tools are not known") || !strings.Contains(o.Error.Message, "the disk is on fire") {
 			t.Errorf("%s: %s %+v", code, o.Status, o.Error)
 		}
 	}
-	for code, language := range map[string]run.Language{`return await eyes.note({})`: "", `return eye_note`: "", `return nothing`: "", `eyes.note()`: "python"} {
-		if o := e.Execute(t.Context(), retort.Request{Code: code, Language: language}); o.Error == nil || o.Error.Kind != run.KindType || strings.Contains(o.Error.Message, "configured") {
+	for code, language := range map[string]core.Language{`return await eyes.note({})`: "", `return eye_note`: "", `return nothing`: "", `eyes.note()`: "python"} {
+		if o := e.Execute(t.Context(), retort.Request{Code: code, Language: language}); o.Error == nil || o.Error.Kind != core.KindType || strings.Contains(o.Error.Message, "configured") {
 			t.Errorf("%s: %s %+v", code, o.Status, o.Error)
 		}
 	}

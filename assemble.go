@@ -16,39 +16,39 @@ import (
 	"sync"
 	"time"
 
+	"retort/internal/agent"
+	"retort/internal/agent/model"
+	"retort/internal/agent/templates"
 	"retort/internal/audit"
+	"retort/internal/base/memory"
+	"retort/internal/base/reaper"
 	"retort/internal/catalog"
-	"retort/internal/catalog/prose"
+	"retort/internal/catalog/sanitize"
 	"retort/internal/config"
+	"retort/internal/core"
 	"retort/internal/doctor"
 	"retort/internal/egress"
-	"retort/internal/ledger"
-	"retort/internal/memory"
-	"retort/internal/model"
-	"retort/internal/orchestrator"
-	"retort/internal/pii/screen"
+	"retort/internal/mcp/client"
+	"retort/internal/mcp/client/oauth"
 	"retort/internal/pipeline"
-	"retort/internal/pipeline/discover"
-	"retort/internal/pipeline/gate"
-	"retort/internal/pipeline/gate/approval"
-	"retort/internal/pipeline/gate/rules"
-	"retort/internal/pipeline/isolate"
-	"retort/internal/pipeline/isolate/commands"
-	"retort/internal/pipeline/isolate/docker"
-	"retort/internal/pipeline/isolate/gvisor"
-	"retort/internal/pipeline/isolate/interpreter"
-	"retort/internal/pipeline/isolate/process"
+	"retort/internal/pipeline/approval"
+	"retort/internal/pipeline/check"
+	"retort/internal/pipeline/check/rules"
 	"retort/internal/pipeline/relay"
+	"retort/internal/pipeline/search"
 	"retort/internal/policy"
-	"retort/internal/reaper"
-	"retort/internal/run"
-	"retort/internal/runtimes"
-	"retort/internal/secrets"
+	"retort/internal/privacy/redact"
+	"retort/internal/privacy/secrets"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/docker"
+	"retort/internal/sandbox/gvisor"
+	"retort/internal/sandbox/hostcmd"
+	"retort/internal/sandbox/interpreter"
+	"retort/internal/sandbox/process"
+	"retort/internal/sandbox/runtimes"
 	"retort/internal/skills"
 	"retort/internal/telemetry"
-	"retort/internal/templates"
-	"retort/internal/upstream"
-	"retort/internal/upstream/oauth"
+	"retort/internal/tokens"
 )
 
 // parts are what an engine is made of. closers end them, last first.
@@ -58,11 +58,11 @@ type parts struct {
 	home      string         // where is kept what is kept: that of the configuration, or one that goes with the engine
 	config    *config.Config // as it was when the engine was opened
 	current   *replaceable   // what is in force of it and of later ones
-	pool      *upstream.Pool
+	pool      *client.Pool
 	catalog   *catalog.Catalog
 	live      *catalog.Live
-	sandboxes *isolate.Chooser
-	ledger    *ledger.Ledger
+	sandboxes *sandbox.Chooser
+	ledger    *tokens.Ledger
 	policy    *policy.Current
 	secrets   *secrets.Masker
 	audit     *audit.Log // nil: nothing is recorded
@@ -71,25 +71,25 @@ type parts struct {
 	logins    *oauth.Store         // nil: none are kept, or nobody has looked yet
 	telemetry *telemetry.Telemetry // nil: nobody is told
 	before    *started             // what the engine said of itself that wrote the record before
-	screen    *screen.Screen       // nil: nothing is hidden
+	screen    *redact.Screen       // nil: nothing is hidden
 	memory    *memory.Budget       // for answers
 	network   *egress.Network      // of programs; closed unless settings open it
-	commands  commands.Set         // that programs may start
+	commands  hostcmd.Set          // that programs may start
 	pipeline  *pipeline.Pipeline
 	templates *templates.Set
 	model     *model.Endpoint // nil: there is none, or it is the client's
-	parked    *orchestrator.Parked
+	parked    *agent.Parked
 	line      *line    // the queue of tasks
 	passing   *passing // tells clients what has changed on exposed servers
 	reloader  *reloader
-	warm      func(run.Language) // starts what a program in the language will need
+	warm      func(core.Language) // starts what a program in the language will need
 	closers   []func() error
 }
 
 // assemble joins implementations to the interfaces that the phases declare. It
 // returns a whole engine or an error and nothing left behind.
 func assemble(ctx context.Context, c Config, loaded *config.Config, files *config.Watch) (_ *parts, err error) {
-	p := &parts{secrets: &secrets.Masker{}, keys: c.Keys, config: loaded, current: newReplaceable(loaded), ledger: ledger.New(), recalled: &recalled{}, passing: &passing{}, parked: &orchestrator.Parked{}}
+	p := &parts{secrets: &secrets.Masker{}, keys: c.Keys, config: loaded, current: newReplaceable(loaded), ledger: tokens.New(), recalled: &recalled{}, passing: &passing{}, parked: &agent.Parked{}}
 	p.log = hushed(c.Log, p.secrets)
 	p.onClose(p.recalled.Close)
 	e := &Engine{p}
@@ -143,7 +143,7 @@ func assemble(ctx context.Context, c Config, loaded *config.Config, files *confi
 	p.commands = findCommands(p.config.Settings)
 	sandboxes := p.isolate(commands.guest, c.Reserve)
 	compiler := func() (io.ReadWriteCloser, error) { return sandboxes.Helper(commands.compiler, compilerMemory) }
-	if err := p.join(c, gate.New(gate.Options{Start: compiler, Parser: parser{sandboxes}, Level: p.level(), Trusted: p.trusts()})); err != nil {
+	if err := p.join(c, check.New(check.Options{Start: compiler, Parser: parser{sandboxes}, Level: p.level(), Trusted: p.trusts()})); err != nil {
 		return nil, err
 	}
 	p.reloader = newReloader(p, c, files)
@@ -160,7 +160,7 @@ func (p *parts) settle() error {
 	}
 	dir, err := os.MkdirTemp("", "retort-")
 	if err != nil {
-		return run.Errorf(run.KindInternal, "retort.open", "%w", err)
+		return core.Errorf(core.KindInternal, "retort.open", "%w", err)
 	}
 	p.home = dir
 	p.onClose(func() error { return os.RemoveAll(dir) })
@@ -174,7 +174,7 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 		dir = filepath.Join(p.config.Home, "catalog")
 	}
 	settings := p.config.Settings
-	kept := catalog.Options{Dir: dir, Learn: settings.Results.Learn.Bool(), Changes: func(server string) run.Changes { return run.Changes(p.now().config.Settings.ChangesOf(server)) }}
+	kept := catalog.Options{Dir: dir, Learn: settings.Results.Learn.Bool(), Changes: func(server string) core.Changes { return core.Changes(p.now().config.Settings.ChangesOf(server)) }}
 	if p.screen != nil {
 		kept.Sealed = p.screen.Sealed
 	}
@@ -195,13 +195,13 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 		return err
 	}
 	changed := func(server string) { p.live.Changed(server) }
-	spool := upstream.Spool{Dir: filepath.Join(p.home, "spool"), Above: c.spoolAbove, Bytes: c.Limits.Or(settings.Limits()).Disk}
+	spool := client.Spool{Dir: filepath.Join(p.home, "spool"), Above: c.spoolAbove, Bytes: c.Limits.Or(settings.Limits()).Disk}
 	identify := func(definition json.RawMessage) (name, pin string) {
 		return catalog.Identify(p.secrets.Mask(definition))
 	}
-	p.pool = upstream.New(servers, upstream.Options{Identify: identify, ClientVersion: Version, Processes: children, OnChange: changed, OnNews: p.passing.tell, Log: p.log, Spool: spool, Memory: p.memory, ExitPatience: c.exitPatience})
+	p.pool = client.New(servers, client.Options{Identify: identify, ClientVersion: Version, Processes: children, OnChange: changed, OnNews: p.passing.tell, Log: p.log, Spool: spool, Memory: p.memory, ExitPatience: c.exitPatience})
 	p.onClose(p.pool.Close)
-	p.live = catalog.NewLive(p.catalog, maskedListing{lister{p.pool}, p.secrets}, catalog.LiveOptions{Servers: names, Log: p.log, Count: ledger.Count})
+	p.live = catalog.NewLive(p.catalog, maskedListing{lister{p.pool}, p.secrets}, catalog.LiveOptions{Servers: names, Log: p.log, Count: tokens.Count})
 	p.onClose(p.live.Close)
 	return nil
 }
@@ -248,7 +248,7 @@ type visible struct {
 	view *policy.View
 }
 
-func (v visible) Toolset() *run.Toolset { return v.view.Toolset(v.live.Toolset()) }
+func (v visible) Toolset() *core.Toolset { return v.view.Toolset(v.live.Toolset()) }
 
 // levels are how strictly programs are judged.
 var levels = map[config.SecurityLevel]rules.Level{
@@ -256,7 +256,7 @@ var levels = map[config.SecurityLevel]rules.Level{
 }
 
 // floors are how strong the sandboxes are that securityLevel can ask for.
-var floors = map[config.SandboxMode]int{config.SandboxDocker: isolate.Container, config.SandboxVM: isolate.Machine}
+var floors = map[config.SandboxMode]int{config.SandboxDocker: sandbox.Container, config.SandboxVM: sandbox.Machine}
 
 // trusts says of which servers the settings believe what they say of their tools.
 func (p *parts) trusts() func(server string) bool {
@@ -264,7 +264,7 @@ func (p *parts) trusts() func(server string) bool {
 }
 
 // lister lists a server of the pool for the catalogue.
-type lister struct{ pool *upstream.Pool }
+type lister struct{ pool *client.Pool }
 
 func (l lister) Link(server string) (count int, up bool) { return l.pool.Connection(server) }
 
@@ -287,7 +287,7 @@ func (l lister) ListOwn(ctx context.Context, server string) ([]json.RawMessage, 
 // learner has the catalogue learn from answers.
 type learner struct{ catalog *catalog.Catalog }
 
-func (l learner) Learn(t *run.Tool, answer json.RawMessage, private func(string) bool) {
+func (l learner) Learn(t *core.Tool, answer json.RawMessage, private func(string) bool) {
 	l.catalog.Learn(catalog.Observation{Tool: t, Answer: answer, Private: private})
 }
 
@@ -298,8 +298,8 @@ func (p *parts) isolate(guest []string, reserve Reserve) *process.Backend {
 	// In the order of their strength. None but the first starts, writes or asks anything before
 	// somebody wants to know.
 	kernels := gvisor.New(gvisor.Options{Guest: guest, Runsc: settings.GVisor.Runsc, Dir: filepath.Join(p.home, "gvisor"), Limits: settings.Limits(), Interpreters: interpreters, Network: p.proxied(), Commands: p.commands})
-	backends := []isolate.Backend{processes, p.containers(guest, interpreters), kernels, p.machines(guest, interpreters)}
-	p.sandboxes = isolate.NewChooser(string(settings.SandboxMode), backends...)
+	backends := []sandbox.Backend{processes, p.containers(guest, interpreters), kernels, p.machines(guest, interpreters)}
+	p.sandboxes = sandbox.NewChooser(string(settings.SandboxMode), backends...)
 	p.onClose(p.sandboxes.Close)
 	return processes
 }
@@ -310,7 +310,7 @@ func runtimeCommands(r config.Runtimes) map[string]string {
 }
 
 // containers are sandboxes of Docker or Podman.
-func (p *parts) containers(guest []string, interpreters []interpreter.Interpreter) isolate.Backend {
+func (p *parts) containers(guest []string, interpreters []interpreter.Interpreter) sandbox.Backend {
 	s := p.config.Settings
 	o := docker.Options{
 		Guest: guest, Host: s.Docker.Host, Runtime: s.Docker.Runtime, Strict: s.SecurityLevel == config.SecurityMaximum, Images: s.Docker.Images,
@@ -329,7 +329,7 @@ var fallbacks = map[config.SandboxFallback]process.Fallback{
 // parser parses Python in the sandbox.
 type parser struct{ sandboxes *process.Backend }
 
-func (p parser) Parse(ctx context.Context, code string) (run.Parsed, error) {
+func (p parser) Parse(ctx context.Context, code string) (core.Parsed, error) {
 	return p.sandboxes.Parse(ctx, "python", code)
 }
 
@@ -338,16 +338,16 @@ func (p parser) Parse(ctx context.Context, code string) (run.Parsed, error) {
 const compilerMemory = 1 << 30
 
 // join puts the pipeline together.
-func (p *parts) join(c Config, g *gate.Gate) error {
+func (p *parts) join(c Config, g *check.Gate) error {
 	p.onClose(g.Close)
 	limits := c.Limits.Or(p.config.Settings.Limits())
 	home := p.home
 	everybody := p.policy.For("")
-	searcher, err := discover.New(visible{p.live, everybody}, p.embeddings(home))
+	searcher, err := search.New(visible{p.live, everybody}, p.embeddings(home))
 	if err != nil {
 		return err
 	}
-	forget := p.catalog.OnChange(func(*run.Toolset) { searcher.Warm() })
+	forget := p.catalog.OnChange(func(*core.Toolset) { searcher.Warm() })
 	p.onClose(searcher.Close)
 	p.onClose(func() error { forget(); return nil })
 	approvals, err := p.approvals(home)
@@ -357,7 +357,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	if err := p.observe(); err != nil {
 		return err
 	}
-	scanner := prose.New()
+	scanner := sanitize.New()
 	files, states := kept(home, limits.Disk)
 	p.warm = warming(g, c.Reserve)
 	p.pipeline = &pipeline.Pipeline{
@@ -395,13 +395,13 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 // warming returns a function that starts what a program needs besides a sandbox, which is a compiler
 // unless it is written in Python. With ReserveMany the compiler starts at once, otherwise with the
 // first program that needs it.
-func warming(g *gate.Gate, reserve Reserve) func(run.Language) {
+func warming(g *check.Gate, reserve Reserve) func(core.Language) {
 	compiler := sync.OnceFunc(func() { go g.Warm() })
 	if reserve == ReserveMany {
 		compiler()
 	}
-	return func(l run.Language) {
-		if l != run.Python {
+	return func(l core.Language) {
+		if l != core.Python {
 			compiler()
 		}
 	}
@@ -421,7 +421,7 @@ func (p *parts) skills() *skills.Store {
 }
 
 // cleaned is a text as a model may see it, and why it is not as it was.
-func cleaned(s *prose.Scanner, text string) (string, []string) {
+func cleaned(s *sanitize.Scanner, text string) (string, []string) {
 	clean, found := s.Clean(text)
 	var reasons []string
 	for _, f := range found {
@@ -536,12 +536,12 @@ func policyVersion(r policy.Rules, s config.Settings) string {
 
 // embeddings says how searches are helped by vectors, if the settings name an
 // endpoint that makes them.
-func (p *parts) embeddings(home string) discover.Options {
+func (p *parts) embeddings(home string) search.Options {
 	e := p.config.Settings.Search.Embeddings
 	if e.URL == "" {
-		return discover.Options{}
+		return search.Options{}
 	}
-	return discover.Options{Embedder: discover.NewEndpoint(e.URL, e.Model, e.APIKey), Dir: filepath.Join(home, "catalog", "vectors")}
+	return search.Options{Embedder: search.NewEndpoint(e.URL, e.Model, e.APIKey), Dir: filepath.Join(home, "catalog", "vectors")}
 }
 
 // commandLines are how the engine starts the other roles of the binary.
@@ -552,7 +552,7 @@ func (c Config) commands() (commandLines, error) {
 	if len(guest) == 0 {
 		self, err := os.Executable()
 		if err != nil {
-			return commandLines{}, run.Errorf(run.KindSandboxUnavailable, "retort.open", "cannot find the own executable: %w", err)
+			return commandLines{}, core.Errorf(core.KindSandboxUnavailable, "retort.open", "cannot find the own executable: %w", err)
 		}
 		guest = []string{self, guestArgument}
 	}
@@ -574,7 +574,7 @@ func (c Config) servers(loaded *config.Config) ([]Server, error) {
 	seen := map[string]bool{}
 	for _, s := range servers {
 		if seen[s.Name] {
-			return nil, run.Errorf(run.KindInvalidArguments, "retort.open", "the server %q is defined twice", s.Name)
+			return nil, core.Errorf(core.KindInvalidArguments, "retort.open", "the server %q is defined twice", s.Name)
 		}
 		seen[s.Name] = true
 	}
@@ -597,7 +597,7 @@ func (c Config) strangers(loaded *config.Config) error {
 	}
 	for _, name := range loaded.Settings.Named() {
 		if !slices.Contains(known, name) {
-			return run.Errorf(run.KindInvalidArguments, "retort.open", "settings for the server %q, which is not configured", name).
+			return core.Errorf(core.KindInvalidArguments, "retort.open", "settings for the server %q, which is not configured", name).
 				WithHint("configured are %s", strings.Join(known, ", "))
 		}
 	}
@@ -606,7 +606,7 @@ func (c Config) strangers(loaded *config.Config) error {
 
 // share takes over what the settings say of who shares a server.
 func share(s *Server, i config.ServerInstances) {
-	s.Isolation = cmp.Or(upstream.Isolation(i.Isolation), s.Isolation)
+	s.Isolation = cmp.Or(client.Isolation(i.Isolation), s.Isolation)
 	s.Stateful = i.Stateful || s.Stateful
 	s.Idle, s.Instances = cmp.Or(i.Idle, s.Idle), cmp.Or(i.Instances, s.Instances)
 }

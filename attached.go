@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"retort/internal/deadline"
-	"retort/internal/queue"
-	"retort/internal/run"
+	"retort/internal/base/deadline"
+	"retort/internal/core"
+	"retort/internal/jobs"
 )
 
 // TaskJob is a Job that does a task. Its Progress is not told: the JobState says how far it is.
-func TaskJob(t Task) (Job, error) { return run.TaskJob(t) }
+func TaskJob(t Task) (Job, error) { return core.TaskJob(t) }
 
 // ExecuteTask does a task when its turn comes: tools are found, a model writes a program, which is checked and run, and
 // goes back to the model where it fails. Without a model the Outcome has a Pack, for whoever writes the program. It may
@@ -29,25 +29,25 @@ func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
 	}
 	free, refused := e.holdTask(q, t.ID)
 	if refused != nil {
-		return e.logged("did a task", Outcome{Task: t.ID, Status: run.StatusRejected, Error: refused})
+		return e.logged("did a task", Outcome{Task: t.ID, Status: core.StatusRejected, Error: refused})
 	}
 	defer free()
 	ctx, stop := deadline.WhilePermitted(e.pipeline.Permitted(ctx))
 	defer stop()
 	o := e.logged("did a task", e.orchestrator().Run(ctx, t))
 	if err != nil {
-		o.Warnings = append(o.Warnings, "it was done without the queue: "+run.AsError(err).Message)
+		o.Warnings = append(o.Warnings, "it was done without the queue: "+core.AsError(err).Message)
 	}
 	return o
 }
 
 // holdTask counts a task that is done without the queue, until free is called, and refuses an ID that a task of
 // the same principal has which has not ended: one of the queue, or one of this engine.
-func (e *Engine) holdTask(q *queue.Queue, id string) (free func(), refused *run.Error) {
+func (e *Engine) holdTask(q *jobs.Queue, id string) (free func(), refused *core.Error) {
 	principal := e.pipeline.Policy.Principal()
 	if q != nil && id != "" {
 		if s, err := q.Get(principal, id); err == nil && s.Principal == principal && !s.Status.Ended() {
-			return nil, queue.NameTaken(id)
+			return nil, jobs.NameTaken(id)
 		}
 	}
 	one := &directTask{principal, id}
@@ -56,7 +56,7 @@ func (e *Engine) holdTask(q *queue.Queue, id string) (free func(), refused *run.
 	defer l.mu.Unlock()
 	for other := range l.direct {
 		if id != "" && *other == *one {
-			return nil, queue.NameTaken(id)
+			return nil, jobs.NameTaken(id)
 		}
 	}
 	if l.direct == nil {
@@ -76,7 +76,7 @@ type directTask struct{ principal, id string }
 // attached is a task in the queue for which somebody waits, who lends it what a request has: a model, a person.
 type attached struct {
 	caller   atomic.Pointer[context.Context] // of the request that waits now; nil if there is none
-	progress func(run.TaskStep)              // of the first
+	progress func(core.TaskStep)             // of the first
 	said     chan Outcome                    // holds one: the task is pending, and goes on with the next resumption
 	goOn     chan resumption
 	task     string
@@ -112,16 +112,16 @@ func (b borrowed) Value(key any) any {
 }
 
 // attachTask puts a task into the queue and waits for it.
-func (e *Engine) attachTask(ctx context.Context, q *queue.Queue, t Task) Outcome {
+func (e *Engine) attachTask(ctx context.Context, q *jobs.Queue, t Task) Outcome {
 	a := &attached{progress: t.Progress, said: make(chan Outcome, 1), goOn: make(chan resumption), ended: make(chan struct{})}
 	a.caller.Store(&ctx)
-	permit := run.PermitOf(ctx)
+	permit := core.PermitOf(ctx)
 	j, err := TaskJob(t)
 	if err == nil {
 		j.Credential = permit.Credential
 		var state JobState
 		state, err = q.Submit(e.pipeline.Policy.Principal(), j, func(job context.Context) context.Context {
-			return run.WithPermit(borrowed{job, a}, permit) // also when nobody waits any more
+			return core.WithPermit(borrowed{job, a}, permit) // also when nobody waits any more
 		})
 		a.task = state.ID
 	}
@@ -129,12 +129,12 @@ func (e *Engine) attachTask(ctx context.Context, q *queue.Queue, t Task) Outcome
 		err = e.WorkOn(a.task)
 	}
 	if err != nil {
-		return Outcome{ExecutionID: a.task, Task: t.ID, Status: run.StatusRejected, Error: run.AsError(err)}
+		return Outcome{ExecutionID: a.task, Task: t.ID, Status: core.StatusRejected, Error: core.AsError(err)}
 	}
 	const early = 300 * time.Millisecond
 	told := time.AfterFunc(early, func() {
-		if s, err := e.Task(a.task); err == nil && s.Status == run.TaskQueued && t.Progress != nil {
-			t.Progress(run.TaskStep{Phase: run.PhaseQueue, Text: fmt.Sprintf("waits for its turn, as number %d", s.Position)})
+		if s, err := e.Task(a.task); err == nil && s.Status == core.TaskQueued && t.Progress != nil {
+			t.Progress(core.TaskStep{Phase: core.PhaseQueue, Text: fmt.Sprintf("waits for its turn, as number %d", s.Position)})
 		}
 	})
 	defer told.Stop()
@@ -149,7 +149,7 @@ func (e *Engine) follow(ctx context.Context, a *attached) Outcome {
 	go func() {
 		s, err := e.WaitTask(waiting, a.task)
 		if err != nil {
-			s = JobState{Outcome: &Outcome{ExecutionID: a.task, Status: run.StatusError, Error: run.AsError(err)}}
+			s = JobState{Outcome: &Outcome{ExecutionID: a.task, Status: core.StatusError, Error: core.AsError(err)}}
 		}
 		ended <- s
 	}()
@@ -172,22 +172,22 @@ func outcomeOf(s JobState) Outcome {
 	if s.Outcome != nil {
 		return *s.Outcome
 	}
-	return Outcome{ExecutionID: s.ID, Status: run.StatusCancelled, Error: run.Errorf(run.KindCancelled, "retort.tasks", "the task was cancelled, and has not ended yet").
+	return Outcome{ExecutionID: s.ID, Status: core.StatusCancelled, Error: core.Errorf(core.KindCancelled, "retort.tasks", "the task was cancelled, and has not ended yet").
 		WithHint("retort tasks show %s says when it has", s.ID)}
 }
 
 // does does a task whose turn has come.
-func (e *Engine) does() queue.Run {
-	return func(ctx context.Context, t *queue.Turn) Outcome {
-		var task run.Task
+func (e *Engine) does() jobs.Run {
+	return func(ctx context.Context, t *jobs.Turn) Outcome {
+		var task core.Task
 		if err := json.Unmarshal(t.Payload, &task); err != nil {
-			return failedTask(t.Task, run.Errorf(run.KindInvalidArguments, "retort.tasks", "the task can't be read: %w", err))
+			return failedTask(t.Task, core.Errorf(core.KindInvalidArguments, "retort.tasks", "the task can't be read: %w", err))
 		}
 		task.ID, task.Job = cmp.Or(task.ID, t.Task.ID), t.Task.ID
 		a, _ := ctx.Value(attachedKey{}).(*attached)
 		var steps atomic.Int64
-		task.Progress = func(s run.TaskStep) {
-			t.Progress(run.TaskProgress{Done: int(steps.Add(1)), Message: string(s.Phase) + ": " + s.Text})
+		task.Progress = func(s core.TaskStep) {
+			t.Progress(core.TaskProgress{Done: int(steps.Add(1)), Message: string(s.Phase) + ": " + s.Text})
 			if a != nil && a.progress != nil && a.caller.Load() != nil {
 				a.progress(s)
 			}
@@ -203,8 +203,8 @@ func (e *Engine) does() queue.Run {
 
 // resumed goes on with a task that waits for a person as often as somebody wants it to. Its place is another's
 // meanwhile.
-func (e *Engine) resumed(ctx context.Context, t *queue.Turn, a *attached, o Outcome) Outcome {
-	for o.Status == run.StatusPendingApproval && ctx.Err() == nil {
+func (e *Engine) resumed(ctx context.Context, t *jobs.Turn, a *attached, o Outcome) Outcome {
+	for o.Status == core.StatusPendingApproval && ctx.Err() == nil {
 		execution := o.ExecutionID
 		t.Waits(true)
 		e.line.waits(execution, a)
@@ -227,7 +227,7 @@ func (e *Engine) resumed(ctx context.Context, t *queue.Turn, a *attached, o Outc
 }
 
 // places has a task hold its place as long as its program waits for nobody.
-func (e *Engine) places(t *queue.Turn, execution string) (free func()) {
+func (e *Engine) places(t *jobs.Turn, execution string) (free func()) {
 	const often = 50 * time.Millisecond
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/demo"
-	"retort/internal/model/modeltest"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/agent/model/modeltest"
+	"retort/internal/core"
+	"retort/internal/devel/demo"
+	"retort/internal/devel/testenv"
 )
 
 // states are those of the tasks of an engine, by their titles.
@@ -23,7 +23,7 @@ func states(t *testing.T, e *retort.Engine) map[string]retort.JobState {
 	}
 	found := map[string]retort.JobState{}
 	for _, s := range all {
-		if s.Kind != run.JobTask {
+		if s.Kind != core.JobTask {
 			t.Errorf("%+v", s)
 		}
 		found[s.Title] = s
@@ -50,14 +50,14 @@ func TestTaskTakesItsTurn(t *testing.T) {
 			o := e.As(principal).ExecuteTask(t.Context(), retort.Task{Description: title, Progress: func(s retort.TaskStep) {
 				mu.Lock()
 				defer mu.Unlock()
-				if s.Phase == run.PhaseQueue {
+				if s.Phase == core.PhaseQueue {
 					waited = append(waited, title)
 				}
 			}})
 			mu.Lock()
 			defer mu.Unlock()
 			order = append(order, title)
-			if o.Status != run.StatusOK || string(o.Result) != `"done"` {
+			if o.Status != core.StatusOK || string(o.Result) != `"done"` {
 				t.Errorf("%s: %s %+v", title, o.Status, o.Error)
 			}
 		})
@@ -68,7 +68,7 @@ func TestTaskTakesItsTurn(t *testing.T) {
 	begin("anna", "a2")
 	begin("anna", "a3")
 	begin("berta", "b1")
-	if s := states(t, e.As("anna")); s["a1"].Status != run.TaskRunning || s["a2"].Status != run.TaskQueued || s["a2"].Position != 1 || s["a3"].Position != 2 || s["a1"].Progress == nil {
+	if s := states(t, e.As("anna")); s["a1"].Status != core.TaskRunning || s["a2"].Status != core.TaskQueued || s["a2"].Position != 1 || s["a3"].Position != 2 || s["a1"].Progress == nil {
 		t.Errorf("%+v", s)
 	}
 	if _, theirs := states(t, e.As("anna"))["b1"]; theirs {
@@ -96,7 +96,7 @@ func TestTaskIsCancelled(t *testing.T) {
 		"while the model is asked": {"", modeltest.Step{Hang: true}, func(e *office, _ retort.JobState) bool { return len(e.model.Asked()) > 0 }},
 		"while its program runs":   {"", modeltest.Step{Text: "```ts\n" + sleeps + "\n```"}, func(e *office, _ retort.JobState) bool { return e.Running() > 0 }},
 		"while it waits for a person": {"approval: {autoApproveMedium: false}", modeltest.Step{Text: "```ts\n" + create + "\n```"}, func(e *office, s retort.JobState) bool {
-			return s.Status == run.TaskPending && len(e.Waiting(s.ID)) > 0
+			return s.Status == core.TaskPending && len(e.Waiting(s.ID)) > 0
 		}},
 	} {
 		for _, leaves := range []bool{false, true} {
@@ -107,7 +107,7 @@ func TestTaskIsCancelled(t *testing.T) {
 				if reached == nil {
 					submit(t, e.Engine, retort.Request{Code: sleeps})
 					testenv.WaitUntil(t, "a program runs", func() bool { return e.Running() > 0 })
-					reached = func(_ *office, s retort.JobState) bool { return s.Status == run.TaskQueued }
+					reached = func(_ *office, s retort.JobState) bool { return s.Status == core.TaskQueued }
 				}
 				ctx, leave := context.WithCancel(t.Context())
 				defer leave()
@@ -119,23 +119,23 @@ func TestTaskIsCancelled(t *testing.T) {
 						t.Fatal(err)
 					}
 					for _, one := range all {
-						if one.Kind == run.JobTask {
+						if one.Kind == core.JobTask {
 							s = one
 						}
 					}
 					return s
 				}
 				testenv.WaitUntil(t, "the task is in the state to cancel it in", func() bool { s := mine(); return s.ID != "" && reached(e, s) })
-				waits := mine().Status == run.TaskPending
+				waits := mine().Status == core.TaskPending
 				if leaves && !waits {
 					leave()
 				} else if _, err := e.CancelTask(t.Context(), mine().ID); err != nil {
 					t.Fatal(err)
 				}
-				if o := <-ended; !waits && (o.Error == nil || o.Error.Kind != run.KindCancelled) || waits && o.Status != run.StatusPendingApproval {
+				if o := <-ended; !waits && (o.Error == nil || o.Error.Kind != core.KindCancelled) || waits && o.Status != core.StatusPendingApproval {
 					t.Errorf("%s %+v", o.Status, o.Error)
 				}
-				if s := mine(); s.Status != run.TaskStatus(run.StatusCancelled) || e.effects() != 0 || len(e.Waiting("")) != 0 {
+				if s := mine(); s.Status != core.TaskStatus(core.StatusCancelled) || e.effects() != 0 || len(e.Waiting("")) != 0 {
 					t.Errorf("%+v, %d effects", s, e.effects())
 				}
 			})
@@ -154,7 +154,7 @@ func TestTaskForLater(t *testing.T) {
 	if err != nil || s.Title != todo {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	testenv.WaitUntil(t, "a person is asked", func() bool { now, _ := e.Task(s.ID); return now.Status == run.TaskPending })
+	testenv.WaitUntil(t, "a person is asked", func() bool { now, _ := e.Task(s.ID); return now.Status == core.TaskPending })
 	if other := finished(t, e.Engine, submit(t, e.Engine, retort.Request{Code: "return 1"}).ID); other.Status != "ok" {
 		t.Errorf("%+v", other)
 	}
@@ -176,7 +176,7 @@ func TestTaskFindsTheLineFull(t *testing.T) {
 	e := newOffice(t, "maxConcurrentTasks: 1\ntasks: {waiting: 1}", writes("return 1"))
 	submit(t, e.Engine, retort.Request{Code: sleeps})
 	o := e.ExecuteTask(t.Context(), retort.Task{Description: todo})
-	if o.Status != run.StatusRejected || o.Error.Kind != run.KindLimit || len(e.model.Asked()) != 0 {
+	if o.Status != core.StatusRejected || o.Error.Kind != core.KindLimit || len(e.model.Asked()) != 0 {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
 }
@@ -222,11 +222,11 @@ func TestTaskWaitsForServers(t *testing.T) {
 	t.Cleanup(func() { _ = e.Close() })
 	var once sync.Once
 	o := e.ExecuteTask(t.Context(), retort.Task{Description: todo, Progress: func(s retort.TaskStep) {
-		if s.Phase == run.PhaseDiscover && strings.Contains(s.Text, "waiting for crm") {
+		if s.Phase == core.PhaseDiscover && strings.Contains(s.Text, "waiting for crm") {
 			once.Do(func() { close(answers) })
 		}
 	}})
-	if o.Status != run.StatusOK || o.Attempts != 1 || !strings.Contains(model.Asked()[0].Last, "createRecord") {
+	if o.Status != core.StatusOK || o.Attempts != 1 || !strings.Contains(model.Asked()[0].Last, "createRecord") {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
 }

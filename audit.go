@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"retort/internal/audit"
+	"retort/internal/audit/sqlstore"
+	"retort/internal/base/seal"
 	"retort/internal/config"
-	"retort/internal/pii/vault"
-	"retort/internal/run"
-	"retort/internal/seal"
-	"retort/internal/store"
+	"retort/internal/core"
+	"retort/internal/privacy/vault"
 )
 
 // recordAt is where the record of a home is.
@@ -40,7 +40,7 @@ func (p *parts) auditKeys() audit.Keys {
 		Codes: sync.OnceValues(p.keyed("audit.key", func() ([]byte, error) {
 			file, ok := p.ownFile("audit.key")
 			if !ok {
-				return nil, run.Errorf(run.KindInternal, "retort.audit", "the record has no key: this user has no home directory").WithHint("set HOME, or auditLogging: false")
+				return nil, core.Errorf(core.KindInternal, "retort.audit", "the record has no key: this user has no home directory").WithHint("set HOME, or auditLogging: false")
 			}
 			return seal.Key(file)
 		})),
@@ -64,7 +64,7 @@ func (p *parts) record(ctx context.Context) error {
 	if errors.Is(err, audit.ErrCut) { // what is there stays as it is, for whoever looks into it
 		p.log.Error("the record was tampered with, or brought back from a copy; a new chain is begun", "error", err)
 		if log, err = p.open(ctx, o, false, p.onClose); err == nil {
-			_ = log.Record(run.Event{Kind: run.EventGap, Status: "cut", Facts: map[string]any{"cause": "another chain of this home ends before its checkpoint"}}, false)
+			_ = log.Record(core.Event{Kind: core.EventGap, Status: "cut", Facts: map[string]any{"cause": "another chain of this home ends before its checkpoint"}}, false)
 		}
 	}
 	if err != nil {
@@ -84,7 +84,7 @@ func systemUser() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		name = u.Username
 	}
-	return run.LegibleLine(name[:min(len(name), most)])
+	return core.LegibleLine(name[:min(len(name), most)])
 }
 
 func (p *parts) recordOptions() audit.Options {
@@ -106,9 +106,9 @@ func (p *parts) open(ctx context.Context, o audit.Options, left bool, hold func(
 		return nil, err
 	}
 	o.Renew = func(ctx context.Context) (audit.Store, error) {
-		return store.Open(ctx, where, store.Options{Owner: owner, Fresh: true})
+		return sqlstore.Open(ctx, where, sqlstore.Options{Owner: owner, Fresh: true})
 	}
-	rows, err := store.Open(ctx, where, store.Options{Owner: owner, Left: left})
+	rows, err := sqlstore.Open(ctx, where, sqlstore.Options{Owner: owner, Left: left})
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ type started struct {
 
 // lastStart is what the engine said that wrote before; nil if there was none.
 func lastStart(ctx context.Context, rows audit.Store) *started {
-	for row, err := range rows.Find(ctx, audit.Filter{Kinds: []string{string(run.EventStart)}, Limit: 1}) {
+	for row, err := range rows.Find(ctx, audit.Filter{Kinds: []string{string(core.EventStart)}, Limit: 1}) {
 		var last started
 		if err == nil && json.Unmarshal(row.Facts, &last) == nil {
 			return &last
@@ -201,14 +201,14 @@ func (p *parts) began() error {
 		}
 		now.Servers[s.Name] = p.audit.Digest(line)
 	}
-	start := run.Event{Kind: run.EventStart, Facts: map[string]any{"version": now.Version, "settings": now.Settings, "servers": now.Servers}}
+	start := core.Event{Kind: core.EventStart, Facts: map[string]any{"version": now.Version, "settings": now.Settings, "servers": now.Servers}}
 	if refused := p.audit.Record(start, false); refused != nil {
 		return refused
 	}
 	if p.before == nil {
 		return nil
 	}
-	changed := run.Event{Kind: run.EventSettings, Facts: map[string]any{}}
+	changed := core.Event{Kind: core.EventSettings, Facts: map[string]any{}}
 	for what, names := range map[string][]string{"settings": differ(p.before.Settings, now.Settings), "servers": differ(p.before.Servers, now.Servers)} {
 		if len(names) > 0 {
 			changed.Facts[what] = names
@@ -245,13 +245,13 @@ func differ(a, b map[string]string) (names []string) {
 func (p *parts) pins() {
 	var mu sync.Mutex
 	known := map[string]string{}
-	stop := p.catalog.OnChange(func(tools *run.Toolset) {
+	stop := p.catalog.OnChange(func(tools *core.Toolset) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, c := range p.catalog.Changes() {
 			if name := c.Server + "\x00" + c.Tool; known[name] != c.Pin {
 				known[name] = c.Pin
-				_ = p.audit.Record(run.Event{Kind: run.EventPin, Server: c.Server, Tool: c.Tool, Status: "changed", Facts: map[string]any{"pin": c.Pin}}, false)
+				_ = p.audit.Record(core.Event{Kind: core.EventPin, Server: c.Server, Tool: c.Tool, Status: "changed", Facts: map[string]any{"pin": c.Pin}}, false)
 			}
 		}
 	})

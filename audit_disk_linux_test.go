@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 // small mounts a file system of 4 MB for a test.
@@ -39,37 +39,37 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	write := func(id string) run.Outcome {
+	write := func(id string) core.Outcome {
 		return e.Execute(t.Context(), retort.Request{Code: "return await notes.createNote({id: '" + id + "'})"})
 	}
-	if o := write("before"); o.Status != run.StatusOK {
+	if o := write("before"); o.Status != core.StatusOK {
 		t.Fatal(o.Status, o.Error)
 	}
 	filler := filepath.Join(dir, "home", "audit", "filler")
 	fill(t, filler)
-	var refused run.Outcome
+	var refused core.Outcome
 	for refusals := 0; refusals < 3; { // what is written already may have room for a few, and its log gives some back
-		if refused = write("full"); refused.Status == run.StatusOK {
+		if refused = write("full"); refused.Status == core.StatusOK {
 			refusals = 0
 			continue
 		}
 		refusals++
 		fill(t, filler)
 	}
-	if refused.Status != run.StatusError || refused.Error.Kind != run.KindInternal || !strings.Contains(refused.Error.Message, "cannot be recorded") || refused.Error.Hint == "" {
+	if refused.Status != core.StatusError || refused.Error.Kind != core.KindInternal || !strings.Contains(refused.Error.Message, "cannot be recorded") || refused.Error.Hint == "" {
 		t.Fatalf("with a full disk: %s %+v", refused.Status, refused.Error)
 	}
 	effects := len(lines(t, filepath.Join(dir, "effects")))
-	if o := write("full"); o.Status == run.StatusOK || len(lines(t, filepath.Join(dir, "effects"))) != effects {
+	if o := write("full"); o.Status == core.StatusOK || len(lines(t, filepath.Join(dir, "effects"))) != effects {
 		t.Errorf("a call left that is not recorded: %s", o.Status)
 	}
-	if o := e.Execute(t.Context(), retort.Request{ID: "reads", Code: "return 1 + 1"}); o.Status != run.StatusOK || len(o.Warnings) == 0 {
+	if o := e.Execute(t.Context(), retort.Request{ID: "reads", Code: "return 1 + 1"}); o.Status != core.StatusOK || len(o.Warnings) == 0 {
 		t.Errorf("a program that only reads: %s %+v, warnings %v", o.Status, o.Error, o.Warnings)
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	testenv.WaitUntil(t, "there is room again", func() bool { return write("after").Status == run.StatusOK })
+	testenv.WaitUntil(t, "there is room again", func() bool { return write("after").Status == core.StatusOK })
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -94,13 +94,4 @@ func fill(t *testing.T, path string) {
 			_, err = f.Write(make([]byte, size))
 		}
 	}
-}
-
-func lines(t *testing.T, path string) []string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }

@@ -10,7 +10,7 @@ import (
 
 	"retort"
 	"retort/internal/audit"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // TestAuditLogDeleted checks that no call with effects is sent without an entry that can be found, though the files of
@@ -23,7 +23,7 @@ func TestAuditLogDeleted(t *testing.T) {
 	defer e.Close()
 	write := func(id string) {
 		t.Helper()
-		if o := e.Execute(t.Context(), retort.Request{Code: "return await notes.createNote({id: '" + id + "'})"}); o.Status != run.StatusOK {
+		if o := e.Execute(t.Context(), retort.Request{Code: "return await notes.createNote({id: '" + id + "'})"}); o.Status != core.StatusOK {
 			t.Errorf("%s: %s %v", id, o.Status, o.Error)
 		}
 	}
@@ -53,4 +53,14 @@ func TestAuditLogDeleted(t *testing.T) {
 	if v.OK || v.First.What != audit.Missing || !strings.Contains(strings.Join(v.Notes, "\n"), "goes on in the place of chain") {
 		t.Errorf("%+v", v)
 	}
+}
+
+
+func lines(t *testing.T, path string) []string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }

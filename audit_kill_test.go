@@ -13,10 +13,10 @@ import (
 
 	"retort"
 	"retort/internal/audit"
-	"retort/internal/run"
-	"retort/internal/seal"
-	"retort/internal/store"
-	"retort/internal/testenv"
+	"retort/internal/audit/sqlstore"
+	"retort/internal/base/seal"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 // killedEngine is the variable that makes the test program an engine that is killed.
@@ -80,7 +80,7 @@ func scribble(dir string) {
 		panic(err)
 	}
 	c.tell(0)
-	ended := make(chan run.Outcome)
+	ended := make(chan core.Outcome)
 	for range 3 {
 		go func() {
 			for {
@@ -90,7 +90,7 @@ func scribble(dir string) {
 		}()
 	}
 	for {
-		if o := <-ended; o.Status != run.StatusOK {
+		if o := <-ended; o.Status != core.StatusOK {
 			panic(fmt.Sprint(o.Status, o.Error))
 		}
 		c.tell(1)
@@ -130,10 +130,10 @@ func TestKilledWhileRecording(t *testing.T) {
 		t.Errorf("the record does not hold: %+v %v", v, err)
 	}
 	rec := readRecord(t, dir)
-	if rec.ends[string(run.StatusOK)] < done {
-		t.Errorf("%d executions had ended, and %d are recorded", done, rec.ends[string(run.StatusOK)])
+	if rec.ends[string(core.StatusOK)] < done {
+		t.Errorf("%d executions had ended, and %d are recorded", done, rec.ends[string(core.StatusOK)])
 	}
-	if done < len(kills) || rec.ends[string(run.StatusOutcomeUnknown)] < len(kills) {
+	if done < len(kills) || rec.ends[string(core.StatusOutcomeUnknown)] < len(kills) {
 		t.Errorf("%d kills came at the wrong time: %d executions had ended, and as recorded %v", len(kills), done, rec.ends)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "effects"))
@@ -167,7 +167,7 @@ func readRecord(t *testing.T, dir string) recorded {
 	keys := audit.Keys{}
 	keys.Codes = func() ([]byte, error) { return seal.ReadKey(filepath.Join(dir, "keys", "audit.key")) }
 	keys.Bodies = keys.Codes
-	files, err := store.Files(filepath.Join(dir, "home", "audit"))
+	files, err := sqlstore.Files(filepath.Join(dir, "home", "audit"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func readRecord(t *testing.T, dir string) recorded {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := store.Open(t.Context(), file, store.Options{Owner: owner})
+		rows, err := sqlstore.Open(t.Context(), file, sqlstore.Options{Owner: owner})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,13 +207,13 @@ func readRecord(t *testing.T, dir string) recorded {
 
 func (r recorded) take(t *testing.T, row audit.Row, ends map[string]int) {
 	t.Helper()
-	switch run.EventKind(row.Kind) {
-	case run.EventRequest:
+	switch core.EventKind(row.Kind) {
+	case core.EventRequest:
 		r.requests[row.Execution]++
-	case run.EventEnd:
+	case core.EventEnd:
 		ends[row.Execution]++
 		r.ends[row.Status]++
-	case run.EventCall:
+	case core.EventCall:
 		var facts struct{ Arguments string }
 		if err := json.Unmarshal(row.Facts, &facts); err != nil {
 			t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 
 	"retort"
 	"retort/internal/audit"
-	"retort/internal/demo"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/devel/demo"
 )
 
 // What an execution does has its entries, in order, and none of them tells what a person is
@@ -32,7 +32,7 @@ func TestRecord(t *testing.T) {
 		await crm.createRecord({objectType: 'Lead', data: {LastName: 'Holstad', Company: 'C', Email: found.records[0].Email}});
 		try { await crm.updateRecord({objectType: 'Contact', recordId: '003001000', data: {Title: 'x'}}) } catch (e) { console.log(e.kind) }
 		return found.records[0].Email`})
-	if o.Status != run.StatusOK {
+	if o.Status != core.StatusOK {
 		t.Fatal(o.Status, o.Error)
 	}
 	page, err := retort.RecordedExecution(t.Context(), c, "one")
@@ -43,10 +43,10 @@ func TestRecord(t *testing.T) {
 	for _, entry := range page.Entries {
 		line := strings.Join([]string{string(entry.Kind), entry.Tool, entry.Status}, " ")
 		story = append(story, line)
-		if text, _ := json.Marshal(entry); entry.Kind != run.EventRequest && strings.Contains(string(text), "Holstad") || strings.Contains(string(text), "@") {
+		if text, _ := json.Marshal(entry); entry.Kind != core.EventRequest && strings.Contains(string(text), "Holstad") || strings.Contains(string(text), "@") {
 			t.Errorf("an entry tells something personal: %s", text)
 		}
-		if entry.Kind == run.EventEnd {
+		if entry.Kind == core.EventEnd {
 			ended(t, entry)
 		}
 	}

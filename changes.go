@@ -3,15 +3,15 @@ package retort
 import (
 	"slices"
 
-	"retort/internal/run"
-	"retort/internal/upstream"
+	"retort/internal/core"
+	"retort/internal/mcp/client"
 )
 
 // Change is how a tool's definition differs from the one that was trusted.
-type Change = run.Change
+type Change = core.Change
 
 // Flag is something in a definition that does not belong there.
-type Flag = run.Flag
+type Flag = core.Flag
 
 // Changes are the tools of a server, or of all, that are not as they were trusted.
 // The server is named as it is configured.
@@ -46,7 +46,7 @@ func (e *Engine) trusted(server string, pins map[string]string) error {
 		return nil
 	}
 	for tool, pin := range pins {
-		if refused := e.audit.Record(run.Event{Kind: run.EventPin, Server: server, Tool: tool, Status: "trusted", Facts: map[string]any{"pin": pin}}, true); refused != nil {
+		if refused := e.audit.Record(core.Event{Kind: core.EventPin, Server: server, Tool: tool, Status: "trusted", Facts: map[string]any{"pin": pin}}, true); refused != nil {
 			return refused
 		}
 	}
@@ -75,7 +75,7 @@ func (e *Engine) Find(name string) (server, tool string, err error) {
 	if t, ok := all.Tool(name); ok {
 		return t.Server, t.Name, nil
 	}
-	return "", "", run.Errorf(run.KindToolNotFound, "retort.find", "there is no server or tool %q", name).WithHint("retort tools lists what is there")
+	return "", "", core.Errorf(core.KindToolNotFound, "retort.find", "there is no server or tool %q", name).WithHint("retort tools lists what is there")
 }
 
 // FlaggedTool is a tool with something in its definition that does not belong there.
@@ -94,7 +94,7 @@ func (e *Engine) Flagged(server string) (list []FlaggedTool) {
 	direct := slices.Contains(e.Exposed(), server)
 	for _, t := range s.Tools {
 		withheld := t.Withheld
-		if direct && withheld == "" && !upstream.ForResources(t.Raw) && e.Offer(t) == nil {
+		if direct && withheld == "" && !client.ForResources(t.Raw) && e.Offer(t) == nil {
 			withheld = "the whole, which has more than results.definitionTokens"
 		}
 		if len(t.Flags) > 0 || withheld != "" {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // chameleon is an upstream in this process, of which the one tool reads and its
@@ -57,7 +57,7 @@ func trusted(t *testing.T, settings string) (*retort.Engine, *chameleon) {
 		return e
 	}
 	first := open()
-	if o := first.Execute(t.Context(), retort.Request{Code: look}); o.Status != run.StatusOK {
+	if o := first.Execute(t.Context(), retort.Request{Code: look}); o.Status != core.StatusOK {
 		t.Fatalf("%+v", o.Error)
 	}
 	if err := first.Close(); err != nil {
@@ -74,16 +74,16 @@ const look = `return await eye.listSights({q: 'x'})`
 func TestChangedToolIsBlocked(t *testing.T) {
 	e, server := trusted(t, "")
 	o := e.Execute(t.Context(), retort.Request{Code: look})
-	if o.Status != run.StatusRejected || o.Error.Kind != run.KindToolChanged || server.called.Load() != 1 {
+	if o.Status != core.StatusRejected || o.Error.Kind != core.KindToolChanged || server.called.Load() != 1 {
 		t.Errorf("%s %+v, called %d times", o.Status, o.Error, server.called.Load())
 	}
 	o = e.Execute(t.Context(), retort.Request{Code: `return await callMCPTool(['eye', 'list_sights'].join('__'), {})`})
-	if o.Status != run.StatusDenied || o.Error.Kind != run.KindToolChanged || server.called.Load() != 1 {
+	if o.Status != core.StatusDenied || o.Error.Kind != core.KindToolChanged || server.called.Load() != 1 {
 		t.Errorf("%s %+v, called %d times", o.Status, o.Error, server.called.Load())
 	}
 	// A program that says so itself was refused by nobody.
 	o = e.Execute(t.Context(), retort.Request{Code: `throw Object.assign(new Error('no'), {kind: 'tool_changed'})`})
-	if o.Status != run.StatusError {
+	if o.Status != core.StatusError {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
 }
@@ -93,33 +93,33 @@ func TestChangedToolIsBlocked(t *testing.T) {
 func TestChangedToolIsAskedAbout(t *testing.T) {
 	e, server := trusted(t, "toolChanges: ask")
 	o := e.Execute(t.Context(), retort.Request{Code: look})
-	if text, _ := json.Marshal(o); o.Status != run.StatusPendingApproval || strings.Contains(string(text), "silver") {
+	if text, _ := json.Marshal(o); o.Status != core.StatusPendingApproval || strings.Contains(string(text), "silver") {
 		t.Fatalf("%s", text)
 	}
 	if waiting := e.Waiting(o.ExecutionID); len(waiting) != 1 || !strings.Contains(waiting[0].Text(), "+ Looks around and takes the silver.") {
 		t.Errorf("%+v", waiting)
-	} else if err := e.Decide(waiting[0].ID, waiting[0].Digest, run.Answer{}); err != nil {
+	} else if err := e.Decide(waiting[0].ID, waiting[0].Digest, core.Answer{}); err != nil {
 		t.Error(err)
 	}
-	definitions, err := e.Describe(t.Context(), []string{"eye.list_sights"}, run.TypeScript)
+	definitions, err := e.Describe(t.Context(), []string{"eye.list_sights"}, core.TypeScript)
 	if err != nil || strings.Contains(definitions[0].Definition, "silver") || !strings.Contains(definitions[0].Definition, "Looks around.") {
 		t.Errorf("%v %v", definitions, err)
 	}
 	var asked atomic.Int64
-	once := run.WithChannel(t.Context(), answers(run.Answer{Approve: true}, &asked))
+	once := core.WithChannel(t.Context(), answers(core.Answer{Approve: true}, &asked))
 	for range 2 {
-		if o := e.Execute(once, retort.Request{Code: look}); o.Status != run.StatusOK {
+		if o := e.Execute(once, retort.Request{Code: look}); o.Status != core.StatusOK {
 			t.Errorf("%s %+v", o.Status, o.Error)
 		}
 	}
-	always := run.WithChannel(t.Context(), answers(run.Answer{Approve: true, Scope: run.ScopeAlways}, &asked))
-	if o := e.Execute(always, retort.Request{Code: look + `; `}); o.Status != run.StatusOK || asked.Load() != 3 || server.called.Load() != 4 {
+	always := core.WithChannel(t.Context(), answers(core.Answer{Approve: true, Scope: core.ScopeAlways}, &asked))
+	if o := e.Execute(always, retort.Request{Code: look + `; `}); o.Status != core.StatusOK || asked.Load() != 3 || server.called.Load() != 4 {
 		t.Errorf("%s %+v, asked %d times, called %d times", o.Status, o.Error, asked.Load(), server.called.Load())
 	}
 	if changes := e.Changes(""); len(changes) != 0 {
 		t.Errorf("%+v", changes)
 	}
-	definitions, err = e.Describe(t.Context(), []string{"eye.list_sights"}, run.TypeScript)
+	definitions, err = e.Describe(t.Context(), []string{"eye.list_sights"}, core.TypeScript)
 	if err != nil || !strings.Contains(definitions[0].Definition, "silver") {
 		t.Errorf("%v %v", definitions, err)
 	}
@@ -128,7 +128,7 @@ func TestChangedToolIsAskedAbout(t *testing.T) {
 func TestChangedToolIsNoted(t *testing.T) {
 	e, _ := trusted(t, "servers: {eye: {toolChanges: note}}")
 	o := e.Execute(t.Context(), retort.Request{Code: look + ` + await eye.listSights({})`})
-	if o.Status != run.StatusOK || len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "eye.list_sights is not the one that was trusted") {
+	if o.Status != core.StatusOK || len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "eye.list_sights is not the one that was trusted") {
 		t.Errorf("%s %+v %q", o.Status, o.Error, o.Warnings)
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"path"
 
 	"retort/internal/config"
-	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/policy"
+	"retort/internal/sandbox/hostcmd"
 )
 
 // commandsOf are the commands that programs may start, as the settings say.
@@ -19,10 +19,10 @@ func commandsOf(s config.Settings) []policy.Command {
 
 // findCommands looks for them, with the PATH of now: an engine does so once, and what comes
 // into it later is not started. Those that can never be started are noted.
-func findCommands(s config.Settings) commands.Set {
+func findCommands(s config.Settings) hostcmd.Set {
 	var written []string
 	for _, c := range s.Commands {
 		written = append(written, c.Command)
 	}
-	return commands.Look(written)
+	return hostcmd.Look(written)
 }

@@ -13,8 +13,8 @@ import (
 	"retort/internal/audit"
 	"retort/internal/audit/export"
 	"retort/internal/audit/report"
+	"retort/internal/audit/sqlstore"
 	"retort/internal/config"
-	"retort/internal/store"
 )
 
 // Export says what of the record is written, and how.
@@ -47,7 +47,7 @@ func ExportRecord(ctx context.Context, c Config, w io.Writer, what Export) (Expo
 	if err != nil {
 		return out, err
 	}
-	r, err := c.record(ctx, store.Options{ReadOnly: true})
+	r, err := c.record(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
 		return out, err
 	}
@@ -97,7 +97,7 @@ func ReportRecord(ctx context.Context, c Config, s ReportStandard, p Period) (*R
 	if err != nil {
 		return nil, err
 	}
-	r, err := parts.recorded(ctx, store.Options{ReadOnly: true})
+	r, err := parts.recorded(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}

@@ -3,9 +3,9 @@ package retort
 import (
 	"context"
 
-	"retort/internal/ledger"
-	"retort/internal/model"
-	"retort/internal/run"
+	"retort/internal/agent/model"
+	"retort/internal/core"
+	"retort/internal/tokens"
 )
 
 // describer puts results into words by the model of the settings, or by that of the client.
@@ -23,13 +23,13 @@ func (d describer) Name(ctx context.Context) string {
 	return ""
 }
 
-func (d describer) Describe(ctx context.Context, data string) (string, *run.Error) {
+func (d describer) Describe(ctx context.Context, data string) (string, *core.Error) {
 	const most = 120 // tokens of a sentence
 	m := (&Engine{d.parts}).modelOf(ctx)
 	if m == nil {
 		return "", nil
 	}
-	reply, refused := m.Reply(ctx, model.Prompt{System: instructions, Messages: []model.Message{{Role: model.User, Text: data}}, MaxTokens: most, Count: ledger.Count})
+	reply, refused := m.Reply(ctx, model.Prompt{System: instructions, Messages: []model.Message{{Role: model.User, Text: data}}, MaxTokens: most, Count: tokens.Count})
 	return reply.Text, refused
 }
 

@@ -13,15 +13,15 @@ import (
 	"strings"
 	"time"
 
+	"retort/internal/audit/sqlstore"
+	"retort/internal/base/seal"
 	"retort/internal/catalog"
+	"retort/internal/core"
 	"retort/internal/doctor"
-	"retort/internal/pipeline/gate/approval"
-	"retort/internal/pipeline/isolate"
-	"retort/internal/run"
-	"retort/internal/seal"
-	"retort/internal/secrets"
-	"retort/internal/store"
-	"retort/internal/upstream"
+	"retort/internal/mcp/client"
+	"retort/internal/pipeline/approval"
+	"retort/internal/privacy/secrets"
+	"retort/internal/sandbox"
 )
 
 // Diagnosis is what retort doctor prints.
@@ -34,7 +34,7 @@ type Diagnosis struct {
 	Machine   []doctor.Check         `json:"machine"`
 	Clients   []doctor.Check         `json:"clients,omitempty"` // whether their files point here
 	Sandbox   string                 `json:"sandbox"`           // sandboxMode
-	Sandboxes []isolate.Capabilities `json:"sandboxes"`
+	Sandboxes []sandbox.Capabilities `json:"sandboxes"`
 	Runtimes  map[string]string      `json:"runtimes"` // versions of those that are there
 	Servers   []ServerDiagnosis      `json:"servers"`
 }
@@ -82,10 +82,10 @@ func (e *Engine) Doctor(ctx context.Context, machine []doctor.Check, patience ti
 		d.OK = d.OK && s.OK
 	}
 	for _, s := range d.Sandboxes {
-		if s.Name != d.Sandbox && (d.Sandbox != isolate.Auto || s.Strength > isolate.Process) {
+		if s.Name != d.Sandbox && (d.Sandbox != sandbox.Auto || s.Strength > sandbox.Process) {
 			continue // nobody has asked for it
 		}
-		d.OK = d.OK && s.Unavailable == nil && len(s.NoCommands) == 0 && !slices.ContainsFunc(s.Missing, func(m isolate.Missing) bool { return m.Runtime == e.config.Settings.Runtime })
+		d.OK = d.OK && s.Unavailable == nil && len(s.NoCommands) == 0 && !slices.ContainsFunc(s.Missing, func(m sandbox.Missing) bool { return m.Runtime == e.config.Settings.Runtime })
 	}
 	for _, c := range machine {
 		d.OK = d.OK && c.Level != doctor.Broken
@@ -102,8 +102,8 @@ func (e *Engine) knows(name string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	err := run.Errorf(run.KindInvalidArguments, "retort.doctor", "there is no server %q", name)
-	if near := run.Nearest(name, known, 1); len(near) > 0 {
+	err := core.Errorf(core.KindInvalidArguments, "retort.doctor", "there is no server %q", name)
+	if near := core.Nearest(name, known, 1); len(near) > 0 {
 		return err.WithHint("did you mean %s?", near[0])
 	}
 	return err.WithHint("configured are %s", strings.Join(known, ", "))
@@ -124,7 +124,7 @@ func (e *Engine) diagnose(info ServerInfo, waited time.Duration) ServerDiagnosis
 	if status.Protocol == "" {
 		d.Era = ""
 	}
-	pending := info.Error == nil && status.State != upstream.StateReady && status.State != upstream.StateIdle
+	pending := info.Error == nil && status.State != client.StateReady && status.State != client.StateIdle
 	if info.Error != nil || pending {
 		cause := e.masked(doctor.Explain(symptom(spec, status, info, waited, pending)))
 		d.OK, d.Cause, d.Stderr = false, &cause, unique(info.Stderr)
@@ -142,7 +142,7 @@ func (e *Engine) masked(c doctor.Cause) doctor.Cause {
 	return c
 }
 
-func symptom(spec Server, status upstream.Status, info ServerInfo, waited time.Duration, pending bool) doctor.Symptom {
+func symptom(spec Server, status client.Status, info ServerInfo, waited time.Duration, pending bool) doctor.Symptom {
 	s := doctor.Symptom{
 		Server: spec.Name, Command: spec.Command, Args: spec.Args, Dir: spec.Dir, URL: spec.URL, Login: spec.Auth != nil,
 		Stderr: unique(info.Stderr), Rubbish: status.Rubbish.Samples, Waited: waited, Pending: pending,
@@ -157,7 +157,7 @@ func symptom(spec Server, status upstream.Status, info ServerInfo, waited time.D
 	if spec.Err != nil {
 		s.Message = spec.Err.Error()
 	}
-	s.Status = upstream.HTTPStatus(s.Err)
+	s.Status = client.HTTPStatus(s.Err)
 	return s
 }
 
@@ -173,7 +173,7 @@ func unique(lines []string) (once []string) {
 }
 
 // remarks are what is odd about a server that works.
-func remarks(info ServerInfo, status upstream.Status) (all []doctor.Cause) {
+func remarks(info ServerInfo, status client.Status) (all []doctor.Cause) {
 	add := func(id, mend, words string, args ...any) {
 		all = append(all, doctor.Cause{ID: id, Words: fmt.Sprintf(words, args...), Mend: mend})
 	}
@@ -190,7 +190,7 @@ func remarks(info ServerInfo, status upstream.Status) (all []doctor.Cause) {
 	if status.Latency > slowAnswer {
 		add("slow_answers", "", "it answers slowly: %.1f s", status.Latency.Seconds())
 	}
-	if info.State == string(upstream.StateReady) && info.Tools == 0 {
+	if info.State == string(client.StateReady) && info.Tools == 0 {
 		add("no_tools", "", "it lists no tools")
 	}
 	return all
@@ -219,7 +219,7 @@ func until(t *time.Time) string {
 }
 
 // runtimeVersions asks the runtimes that are there.
-func (e *Engine) runtimeVersions(ctx context.Context, sandboxes []isolate.Capabilities) map[string]string {
+func (e *Engine) runtimeVersions(ctx context.Context, sandboxes []sandbox.Capabilities) map[string]string {
 	r := e.config.Settings.Runtimes
 	commands := map[string]string{"python": cmp.Or(r.Python, "python3"), "node": cmp.Or(r.Node, "node"), "bun": cmp.Or(r.Bun, "bun"), "deno": cmp.Or(r.Deno, "deno")}
 	versions := map[string]string{}
@@ -293,7 +293,7 @@ func sizes(home string) doctor.Check {
 
 // running says which engines write the record of a home.
 func running(home string) string {
-	files, _ := store.Files(recordAt(home))
+	files, _ := sqlstore.Files(recordAt(home))
 	var pids []string
 	for _, f := range files {
 		lock := f + ".lock"
@@ -345,16 +345,16 @@ func (p *parts) recordChecks(ctx context.Context) []doctor.Check {
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
-	r, err := p.recorded(ctx, store.Options{ReadOnly: true})
+	r, err := p.recorded(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
-		return []doctor.Check{{Name: "record", Level: doctor.Broken, Words: run.AsError(err).Message, Mend: run.AsError(err).Hint}, doctor.Clock(now, 0)}
+		return []doctor.Check{{Name: "record", Level: doctor.Broken, Words: core.AsError(err).Message, Mend: core.AsError(err).Hint}, doctor.Clock(now, 0)}
 	}
 	defer r.close()
 	g, err := r.Glance(ctx)
 	record := doctor.Check{Name: "record", Level: doctor.OK, Words: fmt.Sprintf("entries: %d, chains: %d; none ends before its checkpoint", g.Entries, g.Chains)}
 	switch {
 	case err != nil:
-		record.Level, record.Words, record.Mend = doctor.Broken, "it cannot be read: "+run.AsError(err).Message, "retort audit verify"
+		record.Level, record.Words, record.Mend = doctor.Broken, "it cannot be read: "+core.AsError(err).Message, "retort audit verify"
 	case len(g.Findings) > 0:
 		record.Level, record.Words, record.Mend = doctor.Broken, g.Findings[0].Says, "retort audit verify"
 	}

@@ -24,9 +24,9 @@ import (
 	"time"
 
 	"retort"
-	"retort/internal/demo"
+	"retort/internal/devel/demo"
+	"retort/internal/devel/testenv"
 	"retort/internal/doctor"
-	"retort/internal/testenv"
 )
 
 // says is a server that writes a text to standard error and ends.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 const tidies = `
@@ -18,12 +18,12 @@ const tidies = `
 	return {seen: JSON.stringify(before).length > 20, made};`
 
 // dry is a dry run whose effects wait for a person.
-func dry(t *testing.T, e *retort.Engine, code string) run.Outcome {
+func dry(t *testing.T, e *retort.Engine, code string) core.Outcome {
 	t.Helper()
 	var asked atomic.Int64
-	ctx := run.WithChannel(t.Context(), answers(run.Answer{Approve: true}, &asked))
+	ctx := core.WithChannel(t.Context(), answers(core.Answer{Approve: true}, &asked))
 	o := e.Execute(ctx, retort.Request{Code: code, DryRun: true})
-	if o.Status != run.StatusOK || !o.DryRun || len(o.Approvals) != 1 || asked.Load() != 0 {
+	if o.Status != core.StatusOK || !o.DryRun || len(o.Approvals) != 1 || asked.Load() != 0 {
 		t.Fatalf("%+v %+v, asked %d times", o, o.Error, asked.Load())
 	}
 	return o
@@ -31,7 +31,7 @@ func dry(t *testing.T, e *retort.Engine, code string) run.Outcome {
 
 // A dry run reads, records, and changes nothing; approved, exactly that happens.
 func TestDryRun(t *testing.T) {
-	for name, answer := range map[string]run.Answer{"approved": {Approve: true}, "denied": {Note: "no"}} {
+	for name, answer := range map[string]core.Answer{"approved": {Approve: true}, "denied": {Note: "no"}} {
 		t.Run(name, func(t *testing.T) {
 			e, server := judged(t, "")
 			o := dry(t, e, tidies)
@@ -42,14 +42,14 @@ func TestDryRun(t *testing.T) {
 				t.Errorf("%d effects, %s", len(server.Effects()), o.Result)
 			}
 			var asked atomic.Int64
-			done := e.Resume(run.WithChannel(t.Context(), answers(answer, &asked)), o.ExecutionID, 10*time.Second)
+			done := e.Resume(core.WithChannel(t.Context(), answers(answer, &asked)), o.ExecutionID, 10*time.Second)
 			if asked.Load() != 1 {
 				t.Errorf("asked %d times", asked.Load())
 			}
-			if answer.Approve && (done.Status != run.StatusOK || done.DryRun || len(server.Effects()) != 2) {
+			if answer.Approve && (done.Status != core.StatusOK || done.DryRun || len(server.Effects()) != 2) {
 				t.Errorf("%+v %+v, %d effects", done, done.Error, len(server.Effects()))
 			}
-			if !answer.Approve && (done.Status != run.StatusDenied || len(server.Effects()) != 0) {
+			if !answer.Approve && (done.Status != core.StatusDenied || len(server.Effects()) != 0) {
 				t.Errorf("%+v, %d effects", done, len(server.Effects()))
 			}
 		})
@@ -86,12 +86,12 @@ func TestDryRunThatDiffers(t *testing.T) {
 		const real = JSON.stringify(made).includes('dry run') || JSON.stringify(made) === '{}' ? 'dry' : 'real';
 		await files.createDirectory({path: '/srv/nordlys/' + real});
 		return real;`)
-	var asked []run.Approval
-	done := e.Resume(run.WithChannel(t.Context(), func(_ context.Context, a run.Approval) (run.Answer, bool) {
+	var asked []core.Approval
+	done := e.Resume(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.Answer, bool) {
 		asked = append(asked, a)
-		return run.Answer{Approve: !a.IsCall()}, true
+		return core.Answer{Approve: !a.IsCall()}, true
 	}), o.ExecutionID, 10*time.Second)
-	if done.Status != run.StatusDenied || len(asked) != 2 || !strings.Contains(string(asked[1].Arguments), "real") || len(server.Effects()) != 1 {
+	if done.Status != core.StatusDenied || len(asked) != 2 || !strings.Contains(string(asked[1].Arguments), "real") || len(server.Effects()) != 1 {
 		t.Errorf("%+v %+v, asked %d times, %d effects", done, done.Error, len(asked), len(server.Effects()))
 	}
 	if len(asked) == 2 && !strings.Contains(asked[1].Rule, "dry run") {
@@ -106,7 +106,7 @@ func TestDryRunFiles(t *testing.T) {
 		import fs from 'node:fs/promises';
 		await fs.writeFile('out.csv', 'a,b');
 		return fs.readFile('out.csv', 'utf8');`})
-	if o.Status != run.StatusOK || string(o.Result) != `"a,b"` || len(o.Approvals) != 0 || !strings.Contains(strings.Join(o.Warnings, " "), "out.csv") {
+	if o.Status != core.StatusOK || string(o.Result) != `"a,b"` || len(o.Approvals) != 0 || !strings.Contains(strings.Join(o.Warnings, " "), "out.csv") {
 		t.Errorf("%+v %+v", o, o.Error)
 	}
 	o = e.Execute(t.Context(), retort.Request{Code: `import fs from 'node:fs/promises'; return fs.readdir('./workspace')`})
@@ -119,14 +119,14 @@ func TestDryRunFiles(t *testing.T) {
 // fails has nothing that could be approved.
 func TestDryRunThatFails(t *testing.T) {
 	e, server := judged(t, "permissionLevel: read_only")
-	if o := e.Execute(t.Context(), retort.Request{DryRun: true, Code: tidies}); o.Status != run.StatusRejected && o.Status != run.StatusDenied {
+	if o := e.Execute(t.Context(), retort.Request{DryRun: true, Code: tidies}); o.Status != core.StatusRejected && o.Status != core.StatusDenied {
 		t.Errorf("%+v", o)
 	}
 	e2, _ := judged(t, "")
 	o := e2.Execute(t.Context(), retort.Request{DryRun: true, Code: `
 		const r: any = await files.createDirectory({path: '/srv/nordlys/c'});
 		return r.entries[0].name.length;`})
-	if o.Status != run.StatusError || !o.DryRun || len(o.Effects) != 1 || len(o.Approvals) != 0 || !strings.Contains(o.Error.Hint, "made-up") {
+	if o.Status != core.StatusError || !o.DryRun || len(o.Effects) != 1 || len(o.Approvals) != 0 || !strings.Contains(o.Error.Hint, "made-up") {
 		t.Errorf("%+v %+v", o, o.Error)
 	}
 	if len(server.Effects()) != 0 || len(e2.Waiting("")) != 0 {

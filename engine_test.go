@@ -13,9 +13,9 @@ import (
 	"go.uber.org/goleak"
 
 	"retort"
-	"retort/internal/demo"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/demo"
+	"retort/internal/devel/testenv"
 )
 
 func open(tb testing.TB, servers ...string) *retort.Engine {
@@ -61,7 +61,7 @@ func TestEffectsHappenOnce(t *testing.T) {
 		const made = await Promise.all(Array.from({length: 50}, (_, i) =>
 			crm.createRecord({objectType: 'Lead', data: {LastName: 'Lead ' + i, Company: 'C', Email: 'l' + i + '@example.org'}})));
 		return new Set(made.map((m: any) => m.id ?? m.Id)).size;`})
-	if o.Status != run.StatusOK || string(o.Result) != "50" {
+	if o.Status != core.StatusOK || string(o.Result) != "50" {
 		t.Fatalf("%s %s %+v", o.Status, o.Result, o.Error)
 	}
 	if n := len(server.Effects()); n != 50 {
@@ -135,7 +135,7 @@ func TestNothingPilesUp(t *testing.T) {
 // standing ignores the goroutines of idle sandboxes, which wait for the next execution. There may be
 // more idle sandboxes after the executions than before.
 var standing = []goleak.Option{
-	goleak.IgnoreAnyFunction("retort/internal/pipeline/isolate/process.(*Backend).start.func1"),
+	goleak.IgnoreAnyFunction("retort/internal/sandbox/process.(*Backend).start.func1"),
 	goleak.IgnoreAnyFunction("os/exec.(*Cmd).Start.func2"), // copies the sandbox's standard error
 }
 
@@ -147,18 +147,18 @@ func executeMany(t *testing.T, e *retort.Engine, n int) {
 		all.Go(func() {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			r, want := retort.Request{}, run.StatusOK
+			r, want := retort.Request{}, core.StatusOK
 			switch i % 4 {
 			case 0:
-				r.Code, want = "await chat.listChannels({}); while (true) {}", run.StatusCancelled
+				r.Code, want = "await chat.listChannels({}); while (true) {}", core.StatusCancelled
 				r.Progress = func(int) { cancel() }
 			case 1:
-				r.Code, want = "while (true) {}", run.StatusTimeout
+				r.Code, want = "while (true) {}", core.StatusTimeout
 				r.Limits.Timeout = 50 * time.Millisecond // the program ends in no other way
 			case 2:
 				r.Code = "await Promise.all(Array.from({length: 100}, () => chat.listChannels({}))); return 1"
 			default:
-				r.Code, want = "throw new Error('no')", run.StatusError
+				r.Code, want = "throw new Error('no')", core.StatusError
 			}
 			if o := e.Execute(ctx, r); o.Status != want {
 				t.Errorf("%s: %s %+v, want %s", r.Code, o.Status, o.Error, want)
@@ -174,7 +174,7 @@ func TestTwoConfigurationsOfOneNameAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := retort.Open(t.Context(), retort.Config{Dir: dir, Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}}})
-	if e := run.AsError(err); e == nil || e.Kind != run.KindInvalidArguments {
+	if e := core.AsError(err); e == nil || e.Kind != core.KindInvalidArguments {
 		t.Errorf("%v", err)
 	}
 }
@@ -191,7 +191,7 @@ func BenchmarkCalls(b *testing.B) {
 			b.ReportAllocs()
 			for left := b.N; left > 0; left -= 1000 {
 				o := e.Execute(b.Context(), retort.Request{Code: fmt.Sprintf(m.code, min(left, 1000))})
-				if o.Status != run.StatusOK {
+				if o.Status != core.StatusOK {
 					b.Fatalf("%+v", o.Error)
 				}
 			}

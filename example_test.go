@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/demo"
+	"retort/internal/devel/demo"
 )
 
 // A program that embeds the engine calls Init first: sandboxes are this very

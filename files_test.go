@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
-func kindOf(err error) run.Kind {
-	var e *run.Error
+func kindOf(err error) core.Kind {
+	var e *core.Error
 	if errors.As(err, &e) {
 		return e.Kind
 	}
@@ -59,7 +59,7 @@ func TestWorkspaceFiles(t *testing.T) {
 		func() error { _, err := e.ReadFile("", "out.txt", 0, 0, "latin1"); return err },
 		func() error { _, err := e.ReadFile("", "out.txt", -1, 0, ""); return err },
 	} {
-		if err := bad(); kindOf(err) != run.KindInvalidArguments {
+		if err := bad(); kindOf(err) != core.KindInvalidArguments {
 			t.Errorf("%v", err)
 		}
 	}
@@ -70,7 +70,7 @@ func TestReadingHides(t *testing.T) {
 	e := withPerson(t)
 	o := e.Execute(t.Context(), retort.Request{Code: `import fs from 'node:fs/promises'; const p = await hr.getPerson({id: 1});
 		await fs.writeFile('p.txt', 'für ' + p.full_name + ', ' + p.email + ' – ende'); await fs.writeFile(p.full_name + '.txt', 'x'); return 1`})
-	if o.Status != run.StatusOK {
+	if o.Status != core.StatusOK {
 		t.Fatalf("%+v", o.Error)
 	}
 	const want = "für [NAME_1], [EMAIL_1] – ende"
@@ -107,7 +107,7 @@ func TestReadingHides(t *testing.T) {
 		}
 	}
 	for _, encoding := range []string{"", "base64"} {
-		if part, err := e.ReadFile("", "a.bin", 0, 0, encoding); kindOf(err) != run.KindPolicy {
+		if part, err := e.ReadFile("", "a.bin", 0, 0, encoding); kindOf(err) != core.KindPolicy {
 			t.Errorf("%q: %+v %v", encoding, part, err)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"retort"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 // odd are the kinds of things that somebody may put in the place of a file.
@@ -54,7 +54,7 @@ func stocked(t testing.TB, dir string) (paths []string) {
 	e, err := retort.Open(t.Context(), c)
 	check(t, err)
 	o := e.Execute(t.Context(), retort.Request{ID: "first", Code: "await state.set('k', 1); return await notes.createNote({id: 'first'})"})
-	if o.Status != run.StatusOK {
+	if o.Status != core.StatusOK {
 		t.Fatal(o.Status, o.Error)
 	}
 	check(t, e.Close())

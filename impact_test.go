@@ -10,16 +10,16 @@ import (
 	"time"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // asked collects the questions of an engine, and answers no.
-func asked(t *testing.T, e *retort.Engine, code string) []run.Approval {
+func asked(t *testing.T, e *retort.Engine, code string) []core.Approval {
 	t.Helper()
-	var all []run.Approval
-	o := e.Execute(run.WithChannel(t.Context(), func(_ context.Context, a run.Approval) (run.Answer, bool) {
+	var all []core.Approval
+	o := e.Execute(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.Answer, bool) {
 		all = append(all, a)
-		return run.Answer{}, true
+		return core.Answer{}, true
 	}), retort.Request{Code: code})
 	if len(all) == 0 {
 		t.Fatalf("%s: nobody was asked: %s %+v", code, o.Status, o.Error)
@@ -32,17 +32,17 @@ func TestQuestionImpact(t *testing.T) {
 	e, _ := judged(t, "approval: {autoApproveLow: false}\ncommands: [{command: ls, args: [\"*\"]}]")
 	for _, c := range []struct {
 		code string
-		want run.Impact
+		want core.Impact
 	}{
-		{`return 1`, run.Impact{Reversible: true}},
+		{`return 1`, core.Impact{Reversible: true}},
 		{`import fs from 'fs/promises'; await fs.writeFile('out.csv', 'x'); await fs.copyFile('a', 'b.csv'); await fs.writeFile(String(Math.random()), 'x')`,
-			run.Impact{FilesAffected: []string{"out.csv", "b.csv", "(a name that the program computes)"}, DataModified: true, Reversible: true}},
-		{`import fs from 'fs/promises'; await fs.rm('out.csv')`, run.Impact{FilesAffected: []string{"out.csv"}, DataModified: true}},
-		{`await fetch('https://API.openai.com/v1/x')`, run.Impact{NetworksAccessed: []string{"api.openai.com"}, Reversible: true}},
-		{`const u = ['https:', '', 'x'].join('/'); await fetch(u)`, run.Impact{NetworksAccessed: []string{"(a name that the program computes)"}, Reversible: true}},
-		{`await exec('ls', ['-la'])`, run.Impact{CommandsExecuted: []string{"ls -la"}, DataModified: true}},
-		{`return files.listDirectory({path: '/srv/nordlys'})`, run.Impact{Reversible: true}},
-		{`await files.writeFile({path: '/srv/nordlys/x', content: 'see https://example.org/a'})`, run.Impact{NetworksAccessed: []string{"example.org"}, DataModified: true}},
+			core.Impact{FilesAffected: []string{"out.csv", "b.csv", "(a name that the program computes)"}, DataModified: true, Reversible: true}},
+		{`import fs from 'fs/promises'; await fs.rm('out.csv')`, core.Impact{FilesAffected: []string{"out.csv"}, DataModified: true}},
+		{`await fetch('https://API.openai.com/v1/x')`, core.Impact{NetworksAccessed: []string{"api.openai.com"}, Reversible: true}},
+		{`const u = ['https:', '', 'x'].join('/'); await fetch(u)`, core.Impact{NetworksAccessed: []string{"(a name that the program computes)"}, Reversible: true}},
+		{`await exec('ls', ['-la'])`, core.Impact{CommandsExecuted: []string{"ls -la"}, DataModified: true}},
+		{`return files.listDirectory({path: '/srv/nordlys'})`, core.Impact{Reversible: true}},
+		{`await files.writeFile({path: '/srv/nordlys/x', content: 'see https://example.org/a'})`, core.Impact{NetworksAccessed: []string{"example.org"}, DataModified: true}},
 	} {
 		q := asked(t, e, c.code)[0]
 		if got, want := text(t, q.Impact), text(t, c.want.Of()); got != want {
@@ -89,7 +89,7 @@ func TestCriticalCallsAreAsked(t *testing.T) {
 	t.Cleanup(func() { _ = e.Close() })
 	e.Settle(t.Context())
 	var n atomic.Int64
-	yes := run.WithChannel(t.Context(), answers(run.Answer{Approve: true, Scope: run.ScopeAlways}, &n))
+	yes := core.WithChannel(t.Context(), answers(core.Answer{Approve: true, Scope: core.ScopeAlways}, &n))
 	for i, c := range []struct {
 		arguments string
 		asked     int64
@@ -130,22 +130,22 @@ func TestRecordTellsWho(t *testing.T) {
 	for _, entry := range page.Entries {
 		facts, body := string(entry.Facts), string(entry.Body)
 		switch entry.Kind {
-		case run.EventRequest, run.EventEnd, run.EventStart:
+		case core.EventRequest, core.EventEnd, core.EventStart:
 			seen["user"] = seen["user"] || entry.UserID == me.Username
 			if entry.UserID != me.Username {
 				t.Errorf("%s of %q", entry.Kind, entry.UserID)
 			}
 		}
 		switch {
-		case entry.Execution == o.ExecutionID && entry.Kind == run.EventRequest:
+		case entry.Execution == o.ExecutionID && entry.Kind == core.EventRequest:
 			seen["model"] = strings.Contains(facts, `"model":"m-1"`) && strings.Contains(facts, `"model_version":"2026-01"`)
-		case entry.Execution == o.ExecutionID && entry.Kind == run.EventDecision:
+		case entry.Execution == o.ExecutionID && entry.Kind == core.EventDecision:
 			seen["automatic"] = entry.Status == "automatic" && strings.Contains(facts, `"level":"high"`)
-		case entry.Execution == o.ExecutionID && entry.Kind == run.EventCall:
+		case entry.Execution == o.ExecutionID && entry.Kind == core.EventCall:
 			seen["call"] = strings.Contains(facts, `"approval":"automatic"`)
-		case entry.Execution == o.ExecutionID && entry.Kind == run.EventEnd:
+		case entry.Execution == o.ExecutionID && entry.Kind == core.EventEnd:
 			seen["result"] = strings.Contains(body, `"result":"written"`)
-		case entry.Execution == big.ExecutionID && entry.Kind == run.EventEnd:
+		case entry.Execution == big.ExecutionID && entry.Kind == core.EventEnd:
 			seen["output"] = strings.Contains(body, `to [EMAIL_1]`) && strings.Contains(body, `"pear"`) && !strings.Contains(body, "ann.smith")
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"retort/internal/config"
-	"retort/internal/ledger"
-	"retort/internal/run"
-	"retort/internal/upstream"
+	"retort/internal/core"
+	"retort/internal/mcp/client"
+	"retort/internal/tokens"
 )
 
 // ServerInfo is what is known of one server.
@@ -41,9 +41,9 @@ type Stats struct {
 	Tokens     int            `json:"definition_tokens"` // of all tools' definitions
 	Learned    int            `json:"learned_types"`     // tools whose answers are known though they do not declare them
 	Skills     int            `json:"skills"`
-	Executions ledger.Summary `json:"executions"`         // since this engine began
+	Executions tokens.Summary `json:"executions"`         // since this engine began
 	Recorded   *Recorded      `json:"recorded,omitempty"` // by all engines, as long as the record goes back
-	Kept       run.Kept       `json:"kept"`               // of the session, or of the default one
+	Kept       core.Kept      `json:"kept"`               // of the session, or of the default one
 	Tasks      *TaskCounts    `json:"tasks,omitempty"`    // of the queue, if this engine works on it
 	// Outstanding says why the files of the configuration are not in force as they are now.
 	Outstanding string `json:"outstanding,omitempty"`
@@ -66,7 +66,7 @@ func (e *Engine) Settle(ctx context.Context, servers ...string) { e.live.Settle(
 func (e *Engine) Pending() []string { return e.live.Pending() }
 
 // Toolset is the set of tools that programs may see now.
-func (e *Engine) Toolset() *run.Toolset { return e.pipeline.Toolset() }
+func (e *Engine) Toolset() *core.Toolset { return e.pipeline.Toolset() }
 
 // Stats counts servers, tools and executions: those of one session, or of all.
 func (e *Engine) Stats(_ context.Context, session string) any {
@@ -103,7 +103,7 @@ func (e *Engine) Servers() []ServerInfo {
 	return infos
 }
 
-func (e *Engine) server(tools *run.Toolset, name string) ServerInfo {
+func (e *Engine) server(tools *core.Toolset, name string) ServerInfo {
 	status := maskedStatus(e.secrets, e.pool.Status(name))
 	info := ServerInfo{
 		Name: name, State: string(status.State), Error: e.live.Problem(name), Implementation: status.Name, Version: status.Version,
@@ -123,7 +123,7 @@ func (e *Engine) server(tools *run.Toolset, name string) ServerInfo {
 }
 
 // problems is what was odd about a server's definitions and output, in words.
-func (e *Engine) problems(server string, status upstream.Status) []string {
+func (e *Engine) problems(server string, status client.Status) []string {
 	var all []string
 	if s, ok := e.catalog.Toolset().Server(server); ok && s.Name == server {
 		for _, f := range s.Flags {
@@ -144,7 +144,7 @@ func (e *Engine) problems(server string, status upstream.Status) []string {
 // refuseDisabled refuses to run where the settings say so.
 func refuseDisabled(s config.Settings) error {
 	if !s.Enabled.Bool() {
-		return run.Errorf(run.KindPolicy, "retort.open", "code execution is switched off by the setting enabled: false").WithHint("set enabled: true to use Retort")
+		return core.Errorf(core.KindPolicy, "retort.open", "code execution is switched off by the setting enabled: false").WithHint("set enabled: true to use Retort")
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 
 	"retort/internal/config"
+	"retort/internal/core"
 	"retort/internal/policy"
-	"retort/internal/run"
 )
 
 // inForce is the configuration by which the engine works now. It is not changed, only replaced as a whole.
@@ -190,7 +190,7 @@ func (p *parts) narrowed(wanted *inForce, rules *policy.Policy) (*inForce, *poli
 	next.removed, next.levels, next.ruled, next.doubted = wanted.removed, wanted.levels, wanted.config, wanted.meaning()
 	rules, ok := rules.Under(p.policy.For("").InForce())
 	if !ok {
-		return nil, nil, d, run.Errorf(run.KindLimit, "retort.reload", "the configuration files changed too many times while calls that may have side effects were running; what was in force before stays in force").
+		return nil, nil, d, core.Errorf(core.KindLimit, "retort.reload", "the configuration files changed too many times while calls that may have side effects were running; what was in force before stays in force").
 			WithHint("save the files again when no calls are running, or restart retort serve")
 	}
 	d = differenceOf(before, &next)
@@ -321,13 +321,13 @@ func namesOf(servers []Server) (names []string) {
 }
 
 // dropReasons says by name why servers are gone.
-func (d difference) dropReasons() map[string]*run.Error {
-	why := map[string]*run.Error{}
+func (d difference) dropReasons() map[string]*core.Error {
+	why := map[string]*core.Error{}
 	for _, name := range d.removed {
-		why[name] = run.Errorf(run.KindUpstreamGone, "retort.reload", "the server %q was removed from the settings, or disabled", name).WithHint("search for the tools that there are now").At(name, "")
+		why[name] = core.Errorf(core.KindUpstreamGone, "retort.reload", "the server %q was removed from the settings, or disabled", name).WithHint("search for the tools that there are now").At(name, "")
 	}
 	for _, name := range d.changed {
-		why[name] = run.Errorf(run.KindUpstreamGone, "retort.reload", "the entry of the server %q was changed in the settings, so it was ended", name).WithHint("run the program again").At(name, "")
+		why[name] = core.Errorf(core.KindUpstreamGone, "retort.reload", "the entry of the server %q was changed in the settings, so it was ended", name).WithHint("run the program again").At(name, "")
 	}
 	return why
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 // shifting is an upstream whose first connection lists one definition of the tool "note" and whose
@@ -67,11 +67,11 @@ func TestInstanceWithAnotherDefinitionIsBlocked(t *testing.T) {
 		s := &shifting{chameleon: chameleon{description: "Deletes."}, hints: readsOnly}
 		e := openOne(t, settings, s.dial)
 		o := e.As("alice").Call(t.Context(), retort.Request{Session: "a"}, "eye.note", nil)
-		if o.Status != run.StatusDenied || o.Error.Kind != run.KindToolChanged || s.called.Load() != 0 {
+		if o.Status != core.StatusDenied || o.Error.Kind != core.KindToolChanged || s.called.Load() != 0 {
 			t.Errorf("%s: %s %+v, called %d times", settings, o.Status, o.Error, s.called.Load())
 		}
 		s.become("Notes.")
-		if o := e.As("bob").Call(t.Context(), retort.Request{Session: "b"}, "eye.note", nil); o.Status != run.StatusOK {
+		if o := e.As("bob").Call(t.Context(), retort.Request{Session: "b"}, "eye.note", nil); o.Status != core.StatusOK {
 			t.Errorf("%s: an unchanged definition is refused: %s %+v", settings, o.Status, o.Error)
 		}
 	}
@@ -81,17 +81,17 @@ func TestInstanceWithAnotherDefinitionIsAskedAbout(t *testing.T) {
 	s := &shifting{chameleon: chameleon{description: "Deletes."}, hints: readsOnly}
 	e := openOne(t, "toolChanges: ask\n"+isolated, s.dial)
 	o := e.Call(t.Context(), retort.Request{Session: "a"}, "eye.note", nil)
-	if o.Status != run.StatusPendingApproval || s.called.Load() != 0 {
+	if o.Status != core.StatusPendingApproval || s.called.Load() != 0 {
 		t.Fatalf("%s %+v, called %d times", o.Status, o.Error, s.called.Load())
 	}
 	waiting := e.Waiting(o.ExecutionID)
 	if len(waiting) != 1 || !strings.Contains(waiting[0].Text(), "+ Deletes.") {
 		t.Fatalf("%+v", waiting)
 	}
-	if err := e.Decide(waiting[0].ID, waiting[0].Digest, run.Answer{Approve: true}); err != nil {
+	if err := e.Decide(waiting[0].ID, waiting[0].Digest, core.Answer{Approve: true}); err != nil {
 		t.Fatal(err)
 	}
-	if o := e.Resume(t.Context(), o.ExecutionID, testenv.Patience); o.Status != run.StatusOK || s.called.Load() != 1 {
+	if o := e.Resume(t.Context(), o.ExecutionID, testenv.Patience); o.Status != core.StatusOK || s.called.Load() != 1 {
 		t.Errorf("%s %+v, called %d times", o.Status, o.Error, s.called.Load())
 	}
 }
@@ -100,7 +100,7 @@ func TestInstanceWithAnotherDefinitionIsNoted(t *testing.T) {
 	s := &shifting{chameleon: chameleon{description: "Deletes."}, hints: readsOnly}
 	e := openOne(t, "toolChanges: note\n"+isolated, s.dial)
 	o := e.Call(t.Context(), retort.Request{Session: "a"}, "eye.note", nil)
-	if o.Status != run.StatusOK || len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "is not the one that was trusted") {
+	if o.Status != core.StatusOK || len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "is not the one that was trusted") {
 		t.Errorf("%s %+v %q", o.Status, o.Error, o.Warnings)
 	}
 }
@@ -120,15 +120,15 @@ func TestDefinitionChangesWhileAPersonDecides(t *testing.T) {
 				}
 				e := openOne(t, "permissionLevel: execute_full\n"+settings, p.dial)
 
-				ask := run.WithChannel(t.Context(), func(context.Context, run.Approval) (run.Answer, bool) {
+				ask := core.WithChannel(t.Context(), func(context.Context, core.Approval) (core.Answer, bool) {
 					s.become("Deletes ALL.")
-					return run.Answer{Approve: true}, true
+					return core.Answer{Approve: true}, true
 				})
 				o := e.Execute(ask, retort.Request{Session: "a", Code: `return await eye.note()`, DryRun: dry})
 				if dry {
 					o = e.Resume(ask, o.ExecutionID, testenv.Patience)
 				}
-				if o.Error == nil || o.Error.Kind != run.KindToolChanged || s.called.Load() != 0 {
+				if o.Error == nil || o.Error.Kind != core.KindToolChanged || s.called.Load() != 0 {
 					t.Errorf("%s %+v, called %d times", o.Status, o.Error, s.called.Load())
 				}
 			})
@@ -144,13 +144,13 @@ func TestApprovedCallIsSent(t *testing.T) {
 			p := &party{tools: func() string { return definitionOf("Notes.", destroys) }, answer: func(string, json.RawMessage) string { called.Add(1); return textResult("noted") }}
 			e := openOne(t, "permissionLevel: execute_full\n"+settings, p.dial)
 			var asked atomic.Int64
-			ask := run.WithChannel(t.Context(), answers(run.Answer{Approve: true}, &asked))
+			ask := core.WithChannel(t.Context(), answers(core.Answer{Approve: true}, &asked))
 			for _, dry := range []bool{false, true} {
 				o := e.Execute(ask, retort.Request{Session: "a", Code: `return await eye.note()`, DryRun: dry})
 				if dry {
 					o = e.Resume(ask, o.ExecutionID, testenv.Patience)
 				}
-				if o.Status != run.StatusOK {
+				if o.Status != core.StatusOK {
 					t.Errorf("%s %+v", o.Status, o.Error)
 				}
 			}

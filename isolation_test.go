@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/demo"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/devel/demo"
 )
 
 // What one principal tells a server that remembers, another does not find there; the
@@ -26,11 +26,11 @@ func TestPrincipalsDoNotShare(t *testing.T) {
 			defer e.Close()
 			e.Settle(t.Context())
 			const path = `{"path":"/srv/nordlys/note.txt"`
-			if o := e.As("alice").Call(t.Context(), retort.Request{Session: "1"}, "files.write_file", []byte(path+`,"content":"mine"}`)); o.Status != run.StatusOK {
+			if o := e.As("alice").Call(t.Context(), retort.Request{Session: "1"}, "files.write_file", []byte(path+`,"content":"mine"}`)); o.Status != core.StatusOK {
 				t.Fatalf("%+v", o.Error)
 			}
 			got := ""
-			for _, c := range []run.Caller{{Principal: "alice", Session: "1"}, {Principal: "alice", Session: "2"}, {Principal: "bob", Session: "1"}, {Session: "1"}} {
+			for _, c := range []core.Caller{{Principal: "alice", Session: "1"}, {Principal: "alice", Session: "2"}, {Principal: "bob", Session: "1"}, {Session: "1"}} {
 				got += c.Principal + " " + c.Session + ": "
 				switch o := e.As(c.Principal).Call(t.Context(), retort.Request{Session: c.Session}, "files.read_file", []byte(path+`}`)); string(o.Result) {
 				case `"mine"`:

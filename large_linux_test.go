@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 // Most of the growth that is allowed is the part of an answer that is in memory before it becomes a
@@ -52,7 +52,7 @@ func little(t *testing.T, arguments string, most int64) {
 	}
 	grown := (told.After - told.Before) >> 20
 	t.Logf("%d MB before, %d MB more; %d tokens; %s", told.Before>>20, grown, told.Tokens, told.Result)
-	if told.Status != run.StatusOK || !strings.Contains(told.Result, "[EMAIL_") {
+	if told.Status != core.StatusOK || !strings.Contains(told.Result, "[EMAIL_") {
 		t.Errorf("%s %s %s", told.Status, told.Error, told.Result)
 	}
 	if grown >= most {

@@ -17,8 +17,8 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/ledger"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/tokens"
 )
 
 // largeServer is the argument that makes this program a server of the tool get, which
@@ -233,7 +233,7 @@ func TestLargeAnswers(t *testing.T) {
 	for _, as := range []string{"text", "structured", "id at the end"} {
 		t.Run(as, func(t *testing.T) {
 			session := strings.ReplaceAll(as, " ", "-")
-			o := e.Execute(t.Context(), retort.Request{Session: session, Language: run.TypeScript, Code: `import fs from 'node:fs/promises';
+			o := e.Execute(t.Context(), retort.Request{Session: session, Language: core.TypeScript, Code: `import fs from 'node:fs/promises';
 				const answer = await drive.get({as: '` + as + `', mb: ` + strconv.Itoa(mb) + `});
 				const found = [];
 				for await (const line of (await fs.open(answer.path)).readLines()) {
@@ -242,7 +242,7 @@ func TestLargeAnswers(t *testing.T) {
 				await state.set('path', answer.path);
 				console.log(answer.path.endsWith('.jsonl'));
 				return {rows: answer.rows, bytes: answer.bytes, others: answer.others ?? null, member: answer.member ?? null, kind: answer.mimeType, found};`})
-			if o.Status != run.StatusOK {
+			if o.Status != core.StatusOK {
 				t.Fatalf("%+v", o.Error)
 			}
 			var got struct {
@@ -262,7 +262,7 @@ func TestLargeAnswers(t *testing.T) {
 				t.Errorf("member %s, others %s", got.Member, got.Others)
 			}
 			text, _ := json.Marshal(o)
-			if n := ledger.Count(string(text)); n > 2000 {
+			if n := tokens.Count(string(text)); n > 2000 {
 				t.Errorf("%d tokens", n)
 			}
 			if o.Output != "true\n" {
@@ -271,8 +271,8 @@ func TestLargeAnswers(t *testing.T) {
 			if len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "./workspace/files/") {
 				t.Errorf("warnings %q", o.Warnings)
 			}
-			again := e.Execute(t.Context(), retort.Request{Session: session, Language: run.Python, Code: "n = 0\nfor line in open(state.get('path')):\n    n += '\"id\":1' in line\nresult = n"})
-			if again.Status != run.StatusOK || len(again.Result) < 4 {
+			again := e.Execute(t.Context(), retort.Request{Session: session, Language: core.Python, Code: "n = 0\nfor line in open(state.get('path')):\n    n += '\"id\":1' in line\nresult = n"})
+			if again.Status != core.StatusOK || len(again.Result) < 4 {
 				t.Errorf("the next program: %s %s %+v", again.Status, again.Result, again.Error)
 			}
 		})
@@ -323,7 +323,7 @@ func TestLargeLies(t *testing.T) {
 			o := e.Execute(t.Context(), retort.Request{Session: as, Code: `import fs from 'node:fs/promises';
 				if ('` + as + `' === 'full') await fs.writeFile('files/full', 'x'.repeat(7 << 20));
 				try { await drive.get({as: '` + as + `', mb: 3}); } catch (e: any) { return [e.name, e.kind + ': ' + e.message, e.hint ?? '']; }`})
-			if o.Status != run.StatusOK || !strings.Contains(string(o.Result), want) || !strings.Contains(string(o.Result), "ToolError") {
+			if o.Status != core.StatusOK || !strings.Contains(string(o.Result), want) || !strings.Contains(string(o.Result), "ToolError") {
 				t.Errorf("%s %s %+v, want %s", o.Status, o.Result, o.Error, want)
 			}
 			if left, _ := filepath.Glob(filepath.Join(home, "workspace", as, "files", "*")); len(left) > 0 && as != "full" || len(left) > 1 {
@@ -363,7 +363,7 @@ func serveLargeEngine(arguments string) {
 
 type engineTold struct {
 	Before, After int64 // bytes: the most that was in memory at any time
-	Status        run.Status
+	Status        core.Status
 	Result        string
 	Tokens        int
 	Error         string
@@ -398,7 +398,7 @@ func engineOfLarge(arguments string) (told engineTold, err error) {
 	o := e.Execute(background, retort.Request{Code: fmt.Sprintf(code, arguments)})
 	told.After = mostMemory()
 	text, _ := json.Marshal(o)
-	told.Status, told.Result, told.Tokens = o.Status, string(o.Result), ledger.Count(string(text))
+	told.Status, told.Result, told.Tokens = o.Status, string(o.Result), tokens.Count(string(text))
 	if o.Error != nil {
 		told.Error = o.Error.Message
 	}

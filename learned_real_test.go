@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/demo"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/demo"
+	"retort/internal/devel/testenv"
 )
 
 // bundledCalls are calls of bundled tools that do not declare what they answer; i is the
@@ -90,10 +90,10 @@ func learnAndMisspell(t *testing.T, servers []retort.Server, calls []string, lea
 	}
 	defer e.Close()
 	e.Settle(t.Context())
-	yes := func(context.Context, run.Approval) (run.Answer, bool) { return run.Answer{Approve: true}, true }
-	ctx := run.WithChannel(t.Context(), yes)
+	yes := func(context.Context, core.Approval) (core.Answer, bool) { return core.Answer{Approve: true}, true }
+	ctx := core.WithChannel(t.Context(), yes)
 	for _, call := range calls {
-		if o := e.Execute(ctx, retort.Request{Code: "for (let i = 0; i < 10; i++) await " + call + ";"}); o.Status != run.StatusOK {
+		if o := e.Execute(ctx, retort.Request{Code: "for (let i = 0; i < 10; i++) await " + call + ";"}); o.Status != core.StatusOK {
 			t.Fatalf("%s: %s %+v", call, o.Status, o.Error)
 		}
 	}
@@ -115,8 +115,8 @@ func learnAndMisspell(t *testing.T, servers []retort.Server, calls []string, lea
 
 // languages returns the languages in which to misspell a field of the tool with the given number. It
 // returns both if RETORT_FULL is set; otherwise one, and the tools take turns.
-func languages(tool int) []run.Language {
-	all := []run.Language{run.TypeScript, run.JavaScript}
+func languages(tool int) []core.Language {
+	all := []core.Language{core.TypeScript, core.JavaScript}
 	if testenv.Full() {
 		return all
 	}
@@ -125,11 +125,11 @@ func languages(tool int) []run.Language {
 
 // misspell runs a program that spells a field of an answer correctly on line 2 and wrongly on line 3.
 // It checks that the only warning is about line 3.
-func misspell(ctx context.Context, t *testing.T, e *retort.Engine, language run.Language, call, path, right, wrong string) {
+func misspell(ctx context.Context, t *testing.T, e *retort.Engine, language core.Language, call, path, right, wrong string) {
 	t.Helper()
 	code := fmt.Sprintf("const i = 1, r = await %s;\nconst right = r%s?.%s;\nreturn [right, r%[2]s?.%[4]s];", call, path, right, wrong)
 	o := e.Execute(ctx, retort.Request{Language: language, Code: code})
-	if o.Status != run.StatusOK || len(o.Warnings) != 1 || !strings.HasPrefix(o.Warnings[0], "line 3:") || !strings.Contains(o.Warnings[0], fmt.Sprintf("Did you mean '%s'?", right)) {
+	if o.Status != core.StatusOK || len(o.Warnings) != 1 || !strings.HasPrefix(o.Warnings[0], "line 3:") || !strings.Contains(o.Warnings[0], fmt.Sprintf("Did you mean '%s'?", right)) {
 		t.Errorf("%s\nin %s: %s %+v, warnings %q, want one about line 3 that says %s", code, language, o.Status, o.Error, o.Warnings, right)
 	}
 }

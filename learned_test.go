@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 // tracker answers with JSON as text, and declares nothing of it.
@@ -51,7 +51,7 @@ func openTracker(t *testing.T, home, settings string, p *party) *retort.Engine {
 const tenCalls = `for (let page = 0; page < 10; page++) await tracker.listIssues({page});`
 
 // learned waits until the engine has learned from a number of answers of a tool, and returns the result.
-func learned(t *testing.T, e *retort.Engine, tool string, answers int) (l *run.Learned) {
+func learned(t *testing.T, e *retort.Engine, tool string, answers int) (l *core.Learned) {
 	t.Helper()
 	testenv.WaitUntil(t, fmt.Sprintf("%d answers of %s are known", answers, tool), func() bool {
 		known, ok := e.Toolset().Tool(tool)
@@ -67,11 +67,11 @@ func learned(t *testing.T, e *retort.Engine, tool string, answers int) (l *run.L
 // that misspells a field is told.
 func TestLearnedTypesWarnOfMisspeltFields(t *testing.T) {
 	e := openTracker(t, t.TempDir(), "", tracker(""))
-	if o := e.Execute(t.Context(), retort.Request{Code: tenCalls}); o.Status != run.StatusOK {
+	if o := e.Execute(t.Context(), retort.Request{Code: tenCalls}); o.Status != core.StatusOK {
 		t.Fatalf("%+v", o.Error)
 	}
 	learned(t, e, "tracker.listIssues", 10)
-	definitions, err := e.Describe(t.Context(), []string{"tracker.listIssues"}, run.TypeScript)
+	definitions, err := e.Describe(t.Context(), []string{"tracker.listIssues"}, core.TypeScript)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestLearnedTypesWarnOfMisspeltFields(t *testing.T) {
 		`const all = await tracker.listIssues({page: (await tracker.listIssues({}))[0].title}); return all.length`:                                 "",
 	} {
 		o := e.Execute(t.Context(), retort.Request{Code: code})
-		if o.Status == run.StatusRejected {
+		if o.Status == core.StatusRejected {
 			t.Errorf("%s is refused: %+v", code, o.Error)
 		}
 		if got := manyAnswers.ReplaceAllString(strings.Join(o.Warnings, "\n"), "N answers"); want == "" && got != "" || !strings.Contains(got, want) {
@@ -107,7 +107,7 @@ func TestLearnedTypesHaveNoValues(t *testing.T) {
 	for _, settings := range []string{"pii: {types: {badge: {pattern: 'plantc[a-z]+'}}}", "piiTokenization: false"} {
 		home := t.TempDir()
 		e := openTracker(t, home, settings, tracker(""))
-		if o := e.Execute(t.Context(), retort.Request{Code: tenCalls}); o.Status != run.StatusOK {
+		if o := e.Execute(t.Context(), retort.Request{Code: tenCalls}); o.Status != core.StatusOK {
 			t.Fatalf("%+v", o.Error)
 		}
 		learned(t, e, "tracker.listIssues", 10)
@@ -216,8 +216,8 @@ func TestDryRunsAnswerInLearnedShapes(t *testing.T) {
 	p := tracker("")
 	p.tools = func() string { return `{"name":"create_issue","inputSchema":{"type":"object"}}` }
 	e := openTracker(t, t.TempDir(), "", p)
-	yes := func(context.Context, run.Approval) (run.Answer, bool) { return run.Answer{Approve: true}, true }
-	if o := e.Execute(run.WithChannel(t.Context(), yes), retort.Request{Code: "await tracker.createIssue({})"}); o.Status != run.StatusOK {
+	yes := func(context.Context, core.Approval) (core.Answer, bool) { return core.Answer{Approve: true}, true }
+	if o := e.Execute(core.WithChannel(t.Context(), yes), retort.Request{Code: "await tracker.createIssue({})"}); o.Status != core.StatusOK {
 		t.Fatalf("%+v", o.Error)
 	}
 	learned(t, e, "tracker.createIssue", 1)

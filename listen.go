@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"retort/internal/mcpserver"
-	"retort/internal/mcpserver/web"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/mcp/server"
+	"retort/internal/mcp/server/web"
 )
 
 // The nouns of listening.
@@ -51,7 +51,7 @@ func (e *Engine) Listen(l Listening) (*Listener, error) {
 		Engine:        func(principal string) web.Engine { return e.As(principal) },
 		Cancel:        func() { _ = e.pipeline.Flights.Close() },
 		Refused:       e.refused,
-		Server:        mcpserver.Options{Version: Version, Lean: l.Lean, Log: e.log},
+		Server:        server.Options{Version: Version, Lean: l.Lean, Log: e.log},
 		Limits: web.Limits{
 			Body: s.MaxBody, Header: int(s.MaxHeader), Connections: s.Connections, PerAddress: s.PerAddress, Sessions: s.Sessions, AllSessions: s.AllSessions,
 			Executions: s.Executions, Programs: s.Programs,
@@ -74,7 +74,7 @@ func (e *Engine) refused(r web.Refusal) {
 	if r.From != "" {
 		facts["from"] = r.From
 	}
-	if err := e.audit.Record(run.Event{Kind: run.EventToken, Status: "refused", Facts: facts}, false); err != nil {
+	if err := e.audit.Record(core.Event{Kind: core.EventToken, Status: "refused", Facts: facts}, false); err != nil {
 		e.log.Warn("a refused token could not be recorded", "error", err.Message)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"retort/internal/config"
-	"retort/internal/run"
-	"retort/internal/secrets"
-	"retort/internal/upstream"
-	"retort/internal/upstream/oauth"
+	"retort/internal/core"
+	"retort/internal/mcp/client"
+	"retort/internal/mcp/client/oauth"
+	"retort/internal/privacy/secrets"
 )
 
 // The nouns of logins at servers.
@@ -36,7 +36,7 @@ func (p *parts) authorizes(f *inForce) {
 		if s.URL == "" || s.Auth != nil || s.Err != nil || hasCredentials(s.Headers) {
 			continue
 		}
-		c := &personal{secrets: p.secrets, shared: s.Isolation == upstream.IsolationShared, own: map[string]*oauth.Client{}, options: oauth.Options{
+		c := &personal{secrets: p.secrets, shared: s.Isolation == client.IsolationShared, own: map[string]*oauth.Client{}, options: oauth.Options{
 			Server: s.Name, URL: s.URL, Headers: s.Headers, Settings: oauth.Settings(oauthOf(f.config, s.Name)), Store: p.logins,
 		}}
 		f.clients[s.Name], f.servers[i].Auth = c, c
@@ -120,13 +120,13 @@ func (l *Login) ended(err error) error {
 		err = masked(l.parts.secrets, at(err, l.server))
 	}
 	if unrecorded := l.parts.recordAlone(e); unrecorded != nil && err == nil {
-		err = run.Errorf(run.KindInternal, "retort.login", "the login counts, and could not be recorded: %w", unrecorded)
+		err = core.Errorf(core.KindInternal, "retort.login", "the login counts, and could not be recorded: %w", unrecorded)
 	}
 	return err
 }
 
-func loginEvent(server, principal, status, issuer string) run.Event {
-	e := run.Event{Kind: run.EventLogin, Server: server, Principal: principal, Status: status, Facts: map[string]any{}}
+func loginEvent(server, principal, status, issuer string) core.Event {
+	e := core.Event{Kind: core.EventLogin, Server: server, Principal: principal, Status: status, Facts: map[string]any{}}
 	if u, err := url.Parse(issuer); err == nil && u.Host != "" {
 		e.Facts["issuer"] = u.Host
 	}
@@ -138,7 +138,7 @@ func at(err error, server string) error {
 	if err == nil {
 		return nil
 	}
-	return run.AsError(err).At(server, "")
+	return core.AsError(err).At(server, "")
 }
 
 // LoggedOut says what a logout did.
@@ -230,7 +230,7 @@ func (p *parts) loginAt(ctx context.Context, client *oauth.Client, none LoginSta
 	}
 	needs, err := client.Needs(ctx)
 	if err != nil {
-		none.State, none.Error = oauth.StateUnknown, maskedError(p.secrets, run.AsError(err))
+		none.State, none.Error = oauth.StateUnknown, maskedError(p.secrets, core.AsError(err))
 		return none
 	}
 	if needs {
@@ -273,8 +273,8 @@ func (p *parts) client(server, principal string) (*oauth.Client, error) {
 		}
 		names = append(names, s.Name)
 	}
-	e := run.Errorf(run.KindInvalidArguments, "retort.login", "there is no server %q", server)
-	if near := run.Nearest(server, names, 3); len(near) > 0 {
+	e := core.Errorf(core.KindInvalidArguments, "retort.login", "there is no server %q", server)
+	if near := core.Nearest(server, names, 3); len(near) > 0 {
 		return nil, e.WithHint("did you mean %q?", near[0])
 	}
 	return nil, e.WithHint("configured are %s", cmp.Or(strings.Join(names, ", "), "none"))
@@ -283,11 +283,11 @@ func (p *parts) client(server, principal string) (*oauth.Client, error) {
 // whyNoLogin says why nobody can log in at a server, nil if that is possible.
 func (p *parts) whyNoLogin(s Server, principal string) error {
 	e := func(format string, args ...any) error {
-		return run.Errorf(run.KindInvalidArguments, "retort.login", format, args...).At(s.Name, "")
+		return core.Errorf(core.KindInvalidArguments, "retort.login", format, args...).At(s.Name, "")
 	}
 	switch {
 	case p.now().clients[s.Name] != nil && p.now().clients[s.Name].shared && principal != "":
-		return run.Errorf(run.KindInvalidArguments, "retort.login", "the server %q is shared: all principals use one login there", s.Name).At(s.Name, "").
+		return core.Errorf(core.KindInvalidArguments, "retort.login", "the server %q is shared: all principals use one login there", s.Name).At(s.Name, "").
 			WithHint("leave --principal away, or take servers.%s.isolation: shared out of the settings", s.Name)
 	case p.now().clients[s.Name] != nil:
 		return nil
@@ -313,15 +313,15 @@ type whose struct{ server, principal string }
 
 type loggingIn struct {
 	done chan struct{}
-	err  *run.Error
+	err  *core.Error
 }
 
 // loginPatience is how long a program waits for a person who has opened the page.
 const loginPatience = 10 * time.Minute
 
 // Login logs the principal of ctx in at a server, once for all of its programs that wait for it.
-func (l *logins) Login(ctx context.Context, server string, ask func(context.Context, string) *run.Error) *run.Error {
-	key := whose{server, l.now().clients[server].whose(run.CallerOf(ctx).Principal)}
+func (l *logins) Login(ctx context.Context, server string, ask func(context.Context, string) *core.Error) *core.Error {
+	key := whose{server, l.now().clients[server].whose(core.CallerOf(ctx).Principal)}
 	l.mu.Lock()
 	if other := l.under[key]; other != nil {
 		l.mu.Unlock()
@@ -329,7 +329,7 @@ func (l *logins) Login(ctx context.Context, server string, ask func(context.Cont
 		case <-other.done:
 			return other.err
 		case <-ctx.Done():
-			return run.Errorf(run.KindCancelled, "retort.login", "the execution was cancelled while it waited for a login").At(server, "")
+			return core.Errorf(core.KindCancelled, "retort.login", "the execution was cancelled while it waited for a login").At(server, "")
 		}
 	}
 	own := &loggingIn{done: make(chan struct{})}
@@ -343,17 +343,17 @@ func (l *logins) Login(ctx context.Context, server string, ask func(context.Cont
 	return own.err
 }
 
-func (l *logins) through(ctx context.Context, at whose, ask func(context.Context, string) *run.Error) *run.Error {
+func (l *logins) through(ctx context.Context, at whose, ask func(context.Context, string) *core.Error) *core.Error {
 	server := at.server
 	client := l.now().clients[server].of(at.principal)
 	if client == nil {
-		return run.Errorf(run.KindUpstreamGone, "retort.login", "nobody can log in at the server").At(server, "")
+		return core.Errorf(core.KindUpstreamGone, "retort.login", "nobody can log in at the server").At(server, "")
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*loginPatience)
 	defer cancel()
 	login, err := client.Begin(ctx, oauth.How{})
 	if err != nil {
-		return run.AsError(err).At(server, "")
+		return core.AsError(err).At(server, "")
 	}
 	defer login.Close()
 	failed := l.wait(ctx, login, ask)
@@ -374,10 +374,10 @@ func (l *logins) through(ctx context.Context, at whose, ask func(context.Context
 
 // wait asks a person and waits for the login, whichever comes first: a person may need no
 // question, having logged in at the command line.
-func (l *logins) wait(ctx context.Context, login *oauth.Login, ask func(context.Context, string) *run.Error) *run.Error {
+func (l *logins) wait(ctx context.Context, login *oauth.Login, ask func(context.Context, string) *core.Error) *core.Error {
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
-	answered, done, left := make(chan *run.Error, 1), make(chan error, 1), make(chan struct{})
+	answered, done, left := make(chan *core.Error, 1), make(chan error, 1), make(chan struct{})
 	go func() { defer close(left); answered <- ask(asking, login.URL) }()
 	go func() { done <- login.Wait(ctx) }()
 	select {
@@ -389,30 +389,30 @@ func (l *logins) wait(ctx context.Context, login *oauth.Login, ask func(context.
 		l.settle(login.URL, err == nil)
 		defer time.AfterFunc(time.Second, stop).Stop() // if it was not asked yet
 		<-left
-		return run.AsError(err)
+		return core.AsError(err)
 	}
 	timer := time.NewTimer(loginPatience)
 	defer timer.Stop()
 	select {
 	case err := <-done:
-		return run.AsError(err)
+		return core.AsError(err)
 	case <-timer.C:
-		return run.Errorf(run.KindUpstreamGone, "retort.login", "nobody has logged in within %v: %w", loginPatience, run.ErrLogin).WithHint("run the program again to be asked again")
+		return core.Errorf(core.KindUpstreamGone, "retort.login", "nobody has logged in within %v: %w", loginPatience, core.ErrLogin).WithHint("run the program again to be asked again")
 	}
 }
 
 // Needed are the servers of which no tools are known for want of a login.
-func (l *logins) Needed() (all []*run.Error) {
+func (l *logins) Needed() (all []*core.Error) {
 	tools := l.live.Toolset()
 	for name := range l.now().clients {
 		if s, known := tools.Server(name); known && s.Name == name && len(s.Tools) > 0 {
 			continue
 		}
-		if e := l.live.Problem(name); e != nil && errors.Is(e, run.ErrLogin) {
+		if e := l.live.Problem(name); e != nil && errors.Is(e, core.ErrLogin) {
 			all = append(all, e.At(name, ""))
 		}
 	}
-	slices.SortFunc(all, func(a, b *run.Error) int { return strings.Compare(a.Server, b.Server) })
+	slices.SortFunc(all, func(a, b *core.Error) int { return strings.Compare(a.Server, b.Server) })
 	return all
 }
 
@@ -427,7 +427,7 @@ func (p *parts) awaitLogins() {
 		for ctx.Err() == nil {
 			for name, all := range p.now().clients {
 				client := all.of("") // that with which tools are listed
-				if e := p.live.Problem(name); e == nil || !errors.Is(e, run.ErrLogin) {
+				if e := p.live.Problem(name); e == nil || !errors.Is(e, core.ErrLogin) {
 					continue
 				}
 				if s, _ := client.Status(ctx); s.Since != nil && !s.Since.Equal(tried[name]) {
@@ -449,7 +449,7 @@ func (l *logins) settle(address string, ok bool) {
 	table := l.pipeline.Approvals.Table
 	for _, a := range table.Waiting("") {
 		if a.Login == address {
-			_ = table.Decide(a.ID, a.Digest, run.Answer{Approve: ok, Note: "the login did not succeed", By: "login"})
+			_ = table.Decide(a.ID, a.Digest, core.Answer{Approve: ok, Note: "the login did not succeed", By: "login"})
 		}
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"slices"
 
 	"retort/internal/config"
-	"retort/internal/guest/machine"
-	"retort/internal/pipeline/isolate"
-	"retort/internal/pipeline/isolate/interpreter"
-	"retort/internal/pipeline/isolate/vm"
-	"retort/internal/runtimes"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/guest/vminit"
+	"retort/internal/sandbox/interpreter"
+	"retort/internal/sandbox/runtimes"
+	"retort/internal/sandbox/vm"
 )
 
 // SetupMachines makes what the sandbox "vm" needs: a kernel is found, or fetched from the packages
@@ -37,7 +37,7 @@ func SetupMachines(ctx context.Context, c Config, kernel string, progress func(s
 
 // machines are sandboxes of virtual machines. They are said to be missing until SetupMachines has
 // run once; after that, what an upgrade makes necessary is made when it is first asked for.
-func (p *parts) machines(guest []string, interpreters []interpreter.Interpreter) isolate.Backend {
+func (p *parts) machines(guest []string, interpreters []interpreter.Interpreter) sandbox.Backend {
 	s := p.config.Settings
 	o := machineOptions(s.VM, p.home, guest, interpreters)
 	o.Limits, o.Network, o.Commands = s.Limits(), p.proxied(), p.commands
@@ -48,7 +48,7 @@ func (p *parts) machines(guest []string, interpreters []interpreter.Interpreter)
 // machineOptions are what the machines of an engine and those of SetupMachines have in common.
 func machineOptions(s config.VM, home string, guest []string, interpreters []interpreter.Interpreter) vm.Options {
 	return vm.Options{
-		Guest: append(slices.Clone(guest), machine.RestoredArgument), QEMU: s.QEMU, Firecracker: s.Firecracker, Kernel: s.Kernel, Dir: vm.Dir(home),
+		Guest: append(slices.Clone(guest), vminit.RestoredArgument), QEMU: s.QEMU, Firecracker: s.Firecracker, Kernel: s.Kernel, Dir: vm.Dir(home),
 		Interpreters: slices.DeleteFunc(slices.Clone(interpreters), func(i interpreter.Interpreter) bool { return i.Runtime != "python" }),
 	}
 }

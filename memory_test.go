@@ -22,8 +22,8 @@ import (
 	"time"
 
 	"retort"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 const (
@@ -259,7 +259,7 @@ func engineOfFlood(f flooding) error {
 // healthy calls the healthy server once.
 func (told *flooded) healthy(e *retort.Engine, took *[]float64) error {
 	o := e.Call(context.Background(), retort.Request{Session: "good"}, "good.get", json.RawMessage(`{"as":"text","mb":0}`))
-	if o.Status != run.StatusOK {
+	if o.Status != core.StatusOK {
 		return errors.Join(errors.New("the healthy server's call failed"), o.Error)
 	}
 	*took = append(*took, o.Stats.DurationMS)
@@ -278,7 +278,7 @@ func (told *flooded) flood(e *retort.Engine, f flooding) {
 				o := e.Call(context.Background(), session, fmt.Sprintf("evil%d.get", i%hostileServers), json.RawMessage(arguments))
 				mu.Lock()
 				defer mu.Unlock()
-				if o.Status == run.StatusOK {
+				if o.Status == core.StatusOK {
 					told.Answered++
 				} else {
 					told.Failed = append(told.Failed, string(o.Status)+": "+o.Error.Message)

@@ -7,11 +7,11 @@ import (
 	"slices"
 
 	"retort/internal/config"
+	"retort/internal/core"
 	"retort/internal/egress"
 	"retort/internal/pipeline"
-	"retort/internal/pipeline/gate/rules"
-	"retort/internal/pipeline/isolate/interpreter"
-	"retort/internal/run"
+	"retort/internal/pipeline/check/rules"
+	"retort/internal/sandbox/interpreter"
 )
 
 // internet is where programs' requests go; the machine's if nil.
@@ -56,14 +56,14 @@ func (p *parts) openNetwork(to internet) error {
 func authorities(file string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, run.Errorf(run.KindInvalidArguments, "retort.open", "network.certificates: %w", err)
+		return nil, core.Errorf(core.KindInvalidArguments, "retort.open", "network.certificates: %w", err)
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, run.Errorf(run.KindInvalidArguments, "retort.open", "network.certificates: there is no certificate in %s", file)
+		return nil, core.Errorf(core.KindInvalidArguments, "retort.open", "network.certificates: there is no certificate in %s", file)
 	}
 	return pool, nil
 }

@@ -15,9 +15,9 @@ import (
 	"testing"
 
 	"retort"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 	"retort/internal/egress/egresstest"
-	"retort/internal/run"
-	"retort/internal/testenv"
 )
 
 // site is what programs of these tests reach.
@@ -83,9 +83,9 @@ func reaching(t *testing.T, runtime string, more ...string) (*retort.Engine, *si
 // reach is a program that reaches an address and gives the text of the answer.
 func reach(runtime, address string) retort.Request {
 	if runtime == "python" {
-		return retort.Request{Language: run.Python, Code: fmt.Sprintf("import urllib.request\nresult = urllib.request.urlopen(%q).read().decode()", address)}
+		return retort.Request{Language: core.Python, Code: fmt.Sprintf("import urllib.request\nresult = urllib.request.urlopen(%q).read().decode()", address)}
 	}
-	return retort.Request{Language: run.TypeScript, Runtime: runtime, Code: fmt.Sprintf("return await (await fetch(%q)).text()", address)}
+	return retort.Request{Language: core.TypeScript, Runtime: runtime, Code: fmt.Sprintf("return await (await fetch(%q)).text()", address)}
 }
 
 var reachers = []string{"quickjs", "python", "node", "bun", "deno"}
@@ -119,7 +119,7 @@ func reached(t *testing.T, e *retort.Engine, s *site, c retort.Config, runtime s
 	for address, want := range allowed {
 		var text string
 		o := e.Execute(t.Context(), reach(runtime, address))
-		if err := json.Unmarshal(o.Result, &text); err != nil || o.Status != run.StatusOK || !strings.Contains(text, want) {
+		if err := json.Unmarshal(o.Result, &text); err != nil || o.Status != core.StatusOK || !strings.Contains(text, want) {
 			t.Errorf("%s: %s %s %+v %v", address, o.Status, o.Result, o.Error, o.Warnings)
 		}
 	}
@@ -135,15 +135,15 @@ func reachedAtOnce(t *testing.T, e *retort.Engine, s *site, c retort.Config, run
 	t.Helper()
 	addresses := slices.Concat(slices.Sorted(maps.Keys(allowed)), refused)
 	list, _ := json.Marshal(addresses)
-	r := retort.Request{Language: run.TypeScript, Runtime: runtime, Code: "const all: string[] = [];\nfor (const address of " + string(list) + ")\n" +
+	r := retort.Request{Language: core.TypeScript, Runtime: runtime, Code: "const all: string[] = [];\nfor (const address of " + string(list) + ")\n" +
 		"\ttry { all.push(await (await fetch(address)).text()) } catch (e: any) { all.push(e.kind) }\nreturn all"}
 	if runtime == "python" {
-		r = retort.Request{Language: run.Python, Code: "import urllib.request\nresult = []\nfor address in " + string(list) + ":\n    try:\n" +
+		r = retort.Request{Language: core.Python, Code: "import urllib.request\nresult = []\nfor address in " + string(list) + ":\n    try:\n" +
 			"        result.append(urllib.request.urlopen(address).read().decode())\n    except OSError:\n        result.append('policy')"}
 	}
 	var texts []string
 	o := e.Execute(t.Context(), r)
-	if err := json.Unmarshal(o.Result, &texts); err != nil || o.Status != run.StatusOK || len(texts) != len(addresses) {
+	if err := json.Unmarshal(o.Result, &texts); err != nil || o.Status != core.StatusOK || len(texts) != len(addresses) {
 		t.Fatalf("%s %s %+v %v", o.Status, o.Result, o.Error, o.Warnings)
 	}
 	for i, text := range texts {
@@ -160,7 +160,7 @@ func reachedAtOnce(t *testing.T, e *retort.Engine, s *site, c retort.Config, run
 func isRefused(t *testing.T, e *retort.Engine, runtime, address string) {
 	t.Helper()
 	o := e.Execute(t.Context(), reach(runtime, address))
-	if o.Status != run.StatusDenied || o.Error == nil || o.Error.Kind != run.KindPolicy || o.Error.Line != 1 && runtime != "python" {
+	if o.Status != core.StatusDenied || o.Error == nil || o.Error.Kind != core.KindPolicy || o.Error.Line != 1 && runtime != "python" {
 		t.Errorf("%s: %s %+v %v", address, o.Status, o.Error, o.Warnings)
 	}
 }
@@ -232,7 +232,7 @@ func TestContainedNetwork(t *testing.T) {
 // entries counts what the record says of the network.
 func entries(t *testing.T, c retort.Config, status string) int {
 	t.Helper()
-	page, err := retort.QueryRecord(t.Context(), c, retort.RecordQuery{Limit: 1000, Filter: retort.RecordFilter{Kinds: []string{string(run.EventNetwork)}, Statuses: []string{status}}})
+	page, err := retort.QueryRecord(t.Context(), c, retort.RecordQuery{Limit: 1000, Filter: retort.RecordFilter{Kinds: []string{string(core.EventNetwork)}, Statuses: []string{status}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,13 +248,13 @@ func TestNetworkSecrets(t *testing.T) {
 			address := "https://key.example.com/key"
 			if runtime == "python" {
 				o := e.Execute(t.Context(), reach(runtime, address))
-				if o.Status != run.StatusDenied || !strings.Contains(o.Error.Hint, "http://key.example.com/") || len(s.seen) != 0 {
+				if o.Status != core.StatusDenied || !strings.Contains(o.Error.Hint, "http://key.example.com/") || len(s.seen) != 0 {
 					t.Errorf("%s %+v", o.Status, o.Error)
 				}
 				address = "http://key.example.com/key"
 			}
 			o := e.Execute(t.Context(), reach(runtime, address))
-			if o.Status != run.StatusOK || strings.Contains(string(o.Result), key) || !strings.Contains(string(o.Result), "SECRET") {
+			if o.Status != core.StatusOK || strings.Contains(string(o.Result), key) || !strings.Contains(string(o.Result), "SECRET") {
 				t.Errorf("%s %s %+v", o.Status, o.Result, o.Error)
 			}
 			if len(s.seen) != 1 || s.seen[0].TLS == nil || s.seen[0].Header.Get("X-Api-Key") != key {
@@ -284,11 +284,11 @@ func TestNetworkClosed(t *testing.T) {
 		}
 		defer e.Close()
 		o := e.Execute(t.Context(), reach("quickjs", "https://api.example.com/"))
-		if o.Status != run.StatusDenied || o.Error.Kind != run.KindPolicy || !strings.Contains(o.Error.Hint, "network: {whitelist") {
+		if o.Status != core.StatusDenied || o.Error.Kind != core.KindPolicy || !strings.Contains(o.Error.Hint, "network: {whitelist") {
 			t.Errorf("%s %+v", o.Status, o.Error)
 		}
 		testenv.Need(t, "python")
-		if o = e.Execute(t.Context(), reach("python", "https://api.example.com/")); o.Status == run.StatusOK {
+		if o = e.Execute(t.Context(), reach("python", "https://api.example.com/")); o.Status == core.StatusOK {
 			t.Errorf("%s %s", o.Status, o.Result)
 		}
 		if s.Dialled() != nil || s.Resolved() != nil {
@@ -358,7 +358,7 @@ func TestPythonNetwork(t *testing.T) {
 		"import concurrent.futures, urllib.request\nwith concurrent.futures.ThreadPoolExecutor(8) as p:\n    result = len(list(p.map(lambda n: urllib.request.urlopen('https://api.example.com/%d' % n).read(), range(16))))": `16`,
 		"import urllib.request\ntry:\n    urllib.request.urlopen('https://api.example.com/away')\nexcept Exception as e:\n    result = '403' in str(e) or '169.254' in str(e)":                                                `true`,
 	} {
-		o := e.Execute(t.Context(), retort.Request{Language: run.Python, Code: code})
+		o := e.Execute(t.Context(), retort.Request{Language: core.Python, Code: code})
 		if string(o.Result) != want {
 			t.Errorf("%s\n%s %s %+v %v\nwant %s", code, o.Status, o.Result, o.Error, o.Warnings, want)
 		}

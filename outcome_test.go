@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/model/modeltest"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/agent/model/modeltest"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 // The sentence of an Outcome says what ran, what it changed and how much came back, and never a value.
@@ -32,7 +32,7 @@ func TestOutcomeSummary(t *testing.T) {
 	} {
 		code := strings.Replace(c.code, "fs.", "(await import('fs/promises')).", 1)
 		o := e.Execute(t.Context(), retort.Request{Code: code})
-		if o.Summary != c.want || o.PIITokenized != c.personal || o.Success() != (o.Status == run.StatusOK) {
+		if o.Summary != c.want || o.PIITokenized != c.personal || o.Success() != (o.Status == core.StatusOK) {
 			t.Errorf("%s: %q, personal data %v, success %v; want %q, %v (%+v)", c.code, o.Summary, o.PIITokenized, o.Success(), c.want, c.personal, o.Error)
 		}
 	}
@@ -83,21 +83,21 @@ func TestTaskRequiresServers(t *testing.T) {
 	for _, c := range []struct {
 		code  string
 		tools []string
-		want  run.Status
+		want  core.Status
 	}{
-		{`return (await drive.getDocument({documentId: 'abc123'})).title`, []string{"drive"}, run.StatusOK},
-		{`return (await drive.getDocument({documentId: 'abc123'})).title`, []string{"drive.*", "crm__create_record"}, run.StatusOK},
-		{`return await callMCPTool('cr' + 'm__create_record', {objectType: 'Lead', data: {}})`, []string{"drive"}, run.StatusDenied},
-		{`return 1`, []string{"driv"}, run.StatusRejected},
-		{`return 1`, []string{".*"}, run.StatusRejected},
-		{`return 1`, []string{"*"}, run.StatusRejected},
+		{`return (await drive.getDocument({documentId: 'abc123'})).title`, []string{"drive"}, core.StatusOK},
+		{`return (await drive.getDocument({documentId: 'abc123'})).title`, []string{"drive.*", "crm__create_record"}, core.StatusOK},
+		{`return await callMCPTool('cr' + 'm__create_record', {objectType: 'Lead', data: {}})`, []string{"drive"}, core.StatusDenied},
+		{`return 1`, []string{"driv"}, core.StatusRejected},
+		{`return 1`, []string{".*"}, core.StatusRejected},
+		{`return 1`, []string{"*"}, core.StatusRejected},
 	} {
 		if o := e.ExecuteTask(t.Context(), retort.Task{Code: c.code, RequiredTools: c.tools}); o.Status != c.want {
 			t.Errorf("%s with %v: %s %+v", c.code, c.tools, o.Status, o.Error)
 		}
 	}
 	o := e.ExecuteTask(t.Context(), retort.Task{Description: "the title of the document with the id abc123", RequiredTools: []string{"drive"}})
-	if told := e.model.Asked()[0].Last; o.Status != run.StatusOK || !strings.Contains(told, "getDocument") || strings.Contains(told, "crm.") || strings.Count(told, "drive.") > 4 {
+	if told := e.model.Asked()[0].Last; o.Status != core.StatusOK || !strings.Contains(told, "getDocument") || strings.Contains(told, "crm.") || strings.Count(told, "drive.") > 4 {
 		t.Errorf("%s %+v; the model was told %s", o.Status, o.Error, told)
 	}
 }
@@ -107,15 +107,15 @@ func TestTaskID(t *testing.T) {
 	e := newOffice(t, "maxConcurrentTasks: 3\nprincipals: {anna: {}, berta: {}}", nil)
 	anna, berta := e.As("anna"), e.As("berta")
 	first := submitTask(t, anna, retort.Task{ID: "my-task", Code: sleeps})
-	testenv.WaitUntil(t, "the task runs", func() bool { s, _ := anna.Task("my-task"); return s.Status == run.TaskRunning })
+	testenv.WaitUntil(t, "the task runs", func() bool { s, _ := anna.Task("my-task"); return s.Status == core.TaskRunning })
 	if s := anna.Stats(t.Context(), "").(retort.Stats); s.ActiveTasks != 1 || s.MaxConcurrentTasks != 3 {
 		t.Errorf("active %d of %d", s.ActiveTasks, s.MaxConcurrentTasks)
 	}
 	o := anna.ExecuteTask(t.Context(), retort.Task{ID: "my-task", Code: "return 1"})
-	if o.Status != run.StatusRejected || o.Task != "my-task" || !strings.Contains(o.Error.Message, "has not ended yet") {
+	if o.Status != core.StatusRejected || o.Task != "my-task" || !strings.Contains(o.Error.Message, "has not ended yet") {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
-	if o := anna.ExecuteTask(t.Context(), retort.Task{ID: first.ID, Code: "return 1"}); o.Status != run.StatusRejected {
+	if o := anna.ExecuteTask(t.Context(), retort.Task{ID: first.ID, Code: "return 1"}); o.Status != core.StatusRejected {
 		t.Errorf("the id that the queue has made is free: %s", o.Status)
 	}
 	if _, err := berta.Task("my-task"); err == nil {
@@ -145,13 +145,13 @@ func TestTaskID(t *testing.T) {
 func TestTaskIDBesideAnotherEngine(t *testing.T) {
 	e := newOffice(t, "", nil)
 	submitTask(t, e.Engine, retort.Task{ID: "my-task", Code: sleeps})
-	testenv.WaitUntil(t, "the task runs", func() bool { s, _ := e.Task("my-task"); return s.Status == run.TaskRunning })
+	testenv.WaitUntil(t, "the task runs", func() bool { s, _ := e.Task("my-task"); return s.Status == core.TaskRunning })
 	other, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: e.home})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if o := other.ExecuteTask(t.Context(), retort.Task{ID: "my-task", Code: "return 1"}); o.Status != run.StatusRejected {
+	if o := other.ExecuteTask(t.Context(), retort.Task{ID: "my-task", Code: "return 1"}); o.Status != core.StatusRejected {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
 	if o := other.ExecuteTask(t.Context(), retort.Task{ID: "another", Code: "return 1"}); !o.Success() {

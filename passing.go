@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"retort/internal/catalog"
-	"retort/internal/catalog/prose"
+	"retort/internal/catalog/sanitize"
 	"retort/internal/config"
-	"retort/internal/ledger"
-	"retort/internal/mcpserver"
-	"retort/internal/run"
-	"retort/internal/upstream"
+	"retort/internal/core"
+	"retort/internal/mcp/client"
+	"retort/internal/mcp/server"
+	"retort/internal/tokens"
 )
 
 // passing are who is told when something changes that clients see as it is.
@@ -30,11 +30,11 @@ type listener struct {
 
 // tell tells of a notification that came to the instance of a server that owner has; to nobody
 // else if it is somebody's.
-func (p *passing) tell(server string, owner run.Caller, method string, params json.RawMessage) {
+func (p *passing) tell(server string, owner core.Caller, method string, params json.RawMessage) {
 	p.mu.Lock()
 	var all []listener
 	for _, l := range p.listeners {
-		if owner == (run.Caller{}) || owner.Principal == l.principal {
+		if owner == (core.Caller{}) || owner.Principal == l.principal {
 			all = append(all, l)
 		}
 	}
@@ -61,8 +61,8 @@ func (p *passing) add(l listener) (stop func()) {
 }
 
 // clientOf is what a server may have from clients, as the settings say.
-func clientOf(s config.Passing) upstream.Client {
-	return upstream.Client{Elicit: s.Elicitation != config.Deny, Sample: s.Sampling == config.Allow, Roots: s.Roots}
+func clientOf(s config.Passing) client.Client {
+	return client.Client{Elicit: s.Elicitation != config.Deny, Sample: s.Sampling == config.Allow, Roots: s.Roots}
 }
 
 // Exposed names the servers that clients see as they are, sorted.
@@ -79,8 +79,8 @@ func (e *Engine) Exposed() (names []string) {
 
 // Offer is the definition of a tool as a client sees it whose server is exposed: as it was
 // received but for what does not belong there. Tools that Retort adds to a server have none.
-func (e *Engine) Offer(t *run.Tool) json.RawMessage {
-	if upstream.ForResources(t.Raw) {
+func (e *Engine) Offer(t *core.Tool) json.RawMessage {
+	if client.ForResources(t.Raw) {
 		return nil
 	}
 	return catalog.Offered(t, e.fits)
@@ -92,7 +92,7 @@ func (e *Engine) fits(definition string) bool {
 	if len(definition) <= most {
 		return true
 	}
-	_, ok := ledger.Fits(definition, most)
+	_, ok := tokens.Fits(definition, most)
 	return ok
 }
 
@@ -107,15 +107,15 @@ func (e *Engine) Awaited(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// Pass makes one request of a client to a server, as mcpserver.Passer says.
-func (e *Engine) Pass(ctx context.Context, r Request, what run.Passed) Outcome {
+// Pass makes one request of a client to a server, as server.Passer says.
+func (e *Engine) Pass(ctx context.Context, r Request, what core.Passed) Outcome {
 	return e.logged("passed", e.pipeline.Pass(ctx, r, what))
 }
 
 // Listed is what the exposed servers list by a method, each as it was received but for
 // secrets and what is personal. Servers that fail, or of which the policy refuses it, are left out.
-func (e *Engine) Listed(ctx context.Context, kind mcpserver.Kind) []mcpserver.Listed {
-	ctx, cancel := context.WithTimeout(run.WithCaller(ctx, run.Caller{Principal: e.pipeline.Policy.Principal()}), listPatience)
+func (e *Engine) Listed(ctx context.Context, kind server.Kind) []server.Listed {
+	ctx, cancel := context.WithTimeout(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), listPatience)
 	defer cancel()
 	exposed := e.Exposed()
 	found := make([][]json.RawMessage, len(exposed))
@@ -127,17 +127,17 @@ func (e *Engine) Listed(ctx context.Context, kind mcpserver.Kind) []mcpserver.Li
 		wg.Go(func() {
 			items, err := e.pool.ListOf(ctx, name, kind.Method, kind.Member)
 			if err != nil {
-				e.log.Warn("could not be listed", "server", name, "method", kind.Method, "error", run.AsError(err).Message)
+				e.log.Warn("could not be listed", "server", name, "method", kind.Method, "error", core.AsError(err).Message)
 				return
 			}
 			found[i] = e.pipeline.Shown(name, e.cleanListed(name, kind, items))
 		})
 	}
 	wg.Wait()
-	var all []mcpserver.Listed
+	var all []server.Listed
 	for i, items := range found {
 		for _, item := range items {
-			all = append(all, mcpserver.Listed{Server: exposed[i], Item: item})
+			all = append(all, server.Listed{Server: exposed[i], Item: item})
 		}
 	}
 	return all
@@ -145,9 +145,9 @@ func (e *Engine) Listed(ctx context.Context, kind mcpserver.Kind) []mcpserver.Li
 
 // cleanListed are things of a server as a model may see them, like the definitions of its tools. One that
 // is used by a name that no model may see is left out.
-func (e *Engine) cleanListed(server string, kind mcpserver.Kind, items []json.RawMessage) []json.RawMessage {
-	scanner, flagged := prose.New(), 0
-	var first run.Flag
+func (e *Engine) cleanListed(server string, kind server.Kind, items []json.RawMessage) []json.RawMessage {
+	scanner, flagged := sanitize.New(), 0
+	var first core.Flag
 	for i, item := range items {
 		shown, flags := catalog.Listed(item, kind.Key, scanner)
 		if items[i] = shown; len(flags) > 0 {
@@ -167,11 +167,11 @@ func (e *Engine) cleanListed(server string, kind mcpserver.Kind, items []json.Ra
 const listPatience = 20 * time.Second
 
 // Subscribed asks a server to tell when a resource changes, or not to tell any more.
-func (e *Engine) Subscribed(ctx context.Context, server, uri string, wanted bool) error {
-	if !e.pipeline.Passable(server, mcpserver.Resources.Tool) {
-		return run.Errorf(run.KindPolicy, "retort.subscribe", "the policy refuses read_resource of %s", server)
+func (e *Engine) Subscribed(ctx context.Context, srv, uri string, wanted bool) error {
+	if !e.pipeline.Passable(srv, server.Resources.Tool) {
+		return core.Errorf(core.KindPolicy, "retort.subscribe", "the policy refuses read_resource of %s", srv)
 	}
-	return e.pool.Subscribe(run.WithCaller(ctx, run.Caller{Principal: e.pipeline.Policy.Principal()}), server, uri, wanted)
+	return e.pool.Subscribe(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), srv, uri, wanted)
 }
 
 // Watch tells of what exposed servers have otherwise than before: by the method of MCP's
@@ -184,7 +184,7 @@ func (e *Engine) Watch(f func(server, method string, params json.RawMessage)) (s
 		}
 	}
 	news := e.passing.add(listener{e.pipeline.Policy.Principal(), only})
-	tools := e.catalog.OnChange(func(*run.Toolset) { f("", mcpserver.ToolsChanged, nil) })
+	tools := e.catalog.OnChange(func(*core.Toolset) { f("", server.ToolsChanged, nil) })
 	return func() { news(); tools() }
 }
 

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"retort"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 // library is an upstream in this process with resources, which can be made to say anything.
@@ -147,17 +147,17 @@ func TestProgramsReadResources(t *testing.T) {
 	l := &library{}
 	e := l.open(t, "")
 	for _, c := range []struct {
-		lang       run.Language
+		lang       core.Language
 		code, want string
 	}{
-		{run.TypeScript, "return await lib.readResource('doc://1')", `"123"`},
-		{run.TypeScript, "const b = await lib.readResource({uri: 'doc://2'}); return [b.mimeType, b.bytes]", `["image/png",4]`},
-		{run.TypeScript, "return await lib.readResource('doc://3')", `[EMAIL_1]`},
-		{run.TypeScript, "const all = await lib.listResources(); return [all.resources.length, all.templates[0].uriTemplate]", `[2,"doc://{n}"]`},
-		{run.TypeScript, "import { readResource } from './servers/lib'; return await readResource('doc://1')", `"123"`},
-		{run.TypeScript, "return await callMCPTool('lib__read_resource', {uri: 'doc://1'})", `"123"`},
-		{run.TypeScript, "try { await lib.readResource('doc://9') } catch (e) { return e.message }", `Resource not found`},
-		{run.Python, "result = lib.read_resource('doc://1') + lib.list_resources()['resources'][1]['name']", `"123two"`},
+		{core.TypeScript, "return await lib.readResource('doc://1')", `"123"`},
+		{core.TypeScript, "const b = await lib.readResource({uri: 'doc://2'}); return [b.mimeType, b.bytes]", `["image/png",4]`},
+		{core.TypeScript, "return await lib.readResource('doc://3')", `[EMAIL_1]`},
+		{core.TypeScript, "const all = await lib.listResources(); return [all.resources.length, all.templates[0].uriTemplate]", `[2,"doc://{n}"]`},
+		{core.TypeScript, "import { readResource } from './servers/lib'; return await readResource('doc://1')", `"123"`},
+		{core.TypeScript, "return await callMCPTool('lib__read_resource', {uri: 'doc://1'})", `"123"`},
+		{core.TypeScript, "try { await lib.readResource('doc://9') } catch (e) { return e.message }", `Resource not found`},
+		{core.Python, "result = lib.read_resource('doc://1') + lib.list_resources()['resources'][1]['name']", `"123two"`},
 	} {
 		o := e.Execute(t.Context(), retort.Request{Language: c.lang, Code: c.code})
 		if !strings.Contains(string(o.Result), c.want) {
@@ -176,7 +176,7 @@ func TestPolicyOfResources(t *testing.T) {
 	if o := e.Execute(t.Context(), retort.Request{Code: "return await lib.readResource('doc://1')"}); o.Status == retort.Status("ok") {
 		t.Errorf("%s %s", o.Status, o.Result)
 	}
-	if o := e.Pass(t.Context(), retort.Request{}, run.Passed{Server: "lib", Method: "resources/read", Tool: "read_resource", Arguments: json.RawMessage(`{"uri":"doc://1"}`)}); o.Status != "denied" && o.Status != "rejected" {
+	if o := e.Pass(t.Context(), retort.Request{}, core.Passed{Server: "lib", Method: "resources/read", Tool: "read_resource", Arguments: json.RawMessage(`{"uri":"doc://1"}`)}); o.Status != "denied" && o.Status != "rejected" {
 		t.Errorf("%s %s", o.Status, o.Result)
 	}
 	// A tool of the server's own stands in the place of ours.
@@ -303,12 +303,12 @@ func askedTime(t *testing.T, limit time.Duration) (enough bool) {
 	}
 	var others sync.WaitGroup
 	others.Go(func() {
-		if o := e.Execute(t.Context(), retort.Request{Code: sleeps}); o.Status != run.StatusTimeout {
+		if o := e.Execute(t.Context(), retort.Request{Code: sleeps}); o.Status != core.StatusTimeout {
 			t.Errorf("another program: %s %+v", o.Status, o.Error)
 		}
 	})
 	others.Go(func() {
-		if o := e.Call(t.Context(), retort.Request{}, "silent.get_x", json.RawMessage(`{}`)); o.Error == nil || o.Error.Kind != run.KindUpstreamTimeout && o.Status != run.StatusTimeout {
+		if o := e.Call(t.Context(), retort.Request{}, "silent.get_x", json.RawMessage(`{}`)); o.Error == nil || o.Error.Kind != core.KindUpstreamTimeout && o.Status != core.StatusTimeout {
 			t.Errorf("another call: %s %+v", o.Status, o.Error)
 		}
 	})

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"sync"
 
-	"retort/internal/run"
-	"retort/internal/secrets"
-	"retort/internal/upstream"
-	"retort/internal/upstream/oauth"
+	"retort/internal/core"
+	"retort/internal/mcp/client"
+	"retort/internal/mcp/client/oauth"
+	"retort/internal/privacy/secrets"
 )
 
 // personal are the logins at one server: one for all where the server is shared, else one for
@@ -58,7 +58,7 @@ func (l *personal) principals() []string {
 }
 
 // For has the login of who has an instance of the server.
-func (l *personal) For(c run.Caller) upstream.Authorizer { return l.of(c.Principal) }
+func (l *personal) For(c core.Caller) client.Authorizer { return l.of(c.Principal) }
 
 // Authorization is that of the engine, or of all.
 func (l *personal) Authorization(ctx context.Context) (string, error) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/run"
-	"retort/internal/upstream/oauth/oauthtest"
+	"retort/internal/core"
+	"retort/internal/mcp/client/oauth/oauthtest"
 )
 
 // Each principal calls with a login of its own, and with nobody else's, whoever else has logged
@@ -64,22 +64,22 @@ func TestLoginsOfPrincipals(t *testing.T) {
 		return seen, o
 	}
 	engines, o := as(e, "vault", "")
-	if o.Status != run.StatusOK || len(engines) != 1 {
+	if o.Status != core.StatusOK || len(engines) != 1 {
 		t.Fatalf("%+v %q", o.Error, engines)
 	}
 	alices, o := as(e, "vault", "alice")
-	if o.Status != run.StatusOK || len(alices) != 1 || alices[0] == engines[0] {
+	if o.Status != core.StatusOK || len(alices) != 1 || alices[0] == engines[0] {
 		t.Fatalf("%+v %q", o.Error, alices)
 	}
 	bobs, o := as(e, "vault", "bob")
-	if len(bobs) != 0 || o.Status != run.StatusError || o.Error.Kind != run.KindUpstreamGone || !strings.Contains(o.Error.Hint, "retort auth login --principal bob vault") {
+	if len(bobs) != 0 || o.Status != core.StatusError || o.Error.Kind != core.KindUpstreamGone || !strings.Contains(o.Error.Hint, "retort auth login --principal bob vault") {
 		t.Fatalf("%s %+v %q", o.Status, o.Error, bobs)
 	}
 	if err := logInAs(own, "bob"); err != nil {
 		t.Fatal(err)
 	}
 	bobs, o = as(e, "vault", "bob")
-	if o.Status != run.StatusOK || len(bobs) != 1 || bobs[0] == engines[0] || bobs[0] == alices[0] {
+	if o.Status != core.StatusOK || len(bobs) != 1 || bobs[0] == engines[0] || bobs[0] == alices[0] {
 		t.Fatalf("%s %+v %q", o.Status, o.Error, bobs)
 	}
 
@@ -90,10 +90,10 @@ func TestLoginsOfPrincipals(t *testing.T) {
 	if out, err := retort.Logout(t.Context(), own, "vault", "alice"); err != nil || !out.Was {
 		t.Errorf("%+v %v", out, err)
 	}
-	if again, o := as(e, "vault", "alice"); o.Status != run.StatusError || len(again) > 0 && slices.Contains(again, bobs[0]) {
+	if again, o := as(e, "vault", "alice"); o.Status != core.StatusError || len(again) > 0 && slices.Contains(again, bobs[0]) {
 		t.Errorf("after a logout: %s %q", o.Status, again)
 	}
-	if again, o := as(e, "vault", "bob"); o.Status != run.StatusOK || !slices.Equal(again, bobs) {
+	if again, o := as(e, "vault", "bob"); o.Status != core.StatusOK || !slices.Equal(again, bobs) {
 		t.Errorf("after the logout of another: %s %q", o.Status, again)
 	}
 
@@ -105,7 +105,7 @@ func TestLoginsOfPrincipals(t *testing.T) {
 	}
 	s := open(shared)
 	one, _ := as(s, "safe", "alice")
-	if other, o := as(s, "safe", "bob"); o.Status != run.StatusOK || len(one) != 1 || !slices.Equal(one, other) {
+	if other, o := as(s, "safe", "bob"); o.Status != core.StatusOK || len(one) != 1 || !slices.Equal(one, other) {
 		t.Errorf("%+v %q %q", o.Error, one, other)
 	}
 }

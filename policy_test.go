@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/demo"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/devel/demo"
 )
 
 // What a principal may not call it does not find, in no way of looking; what it
@@ -44,16 +44,16 @@ principals:
 			t.Errorf("%q: %d of %d, %v", c.principal, len(found.Tools), found.Total, err)
 		}
 		for _, name := range strings.Fields(c.hidden) {
-			if slices.ContainsFunc(append(all.Tools, found.Tools...), func(f run.FoundTool) bool { return f.Name == name }) {
+			if slices.ContainsFunc(append(all.Tools, found.Tools...), func(f core.FoundTool) bool { return f.Name == name }) {
 				t.Errorf("%q finds %s", c.principal, name)
 			}
-			if _, err := as.Describe(t.Context(), []string{name}, ""); kind(err) != run.KindPolicy {
+			if _, err := as.Describe(t.Context(), []string{name}, ""); kind(err) != core.KindPolicy {
 				t.Errorf("%q describes %s: %v", c.principal, name, err)
 			}
-			if o := as.Call(t.Context(), retort.Request{}, name, []byte(`{}`)); o.Status != run.StatusDenied || o.Error.Kind != run.KindPolicy {
+			if o := as.Call(t.Context(), retort.Request{}, name, []byte(`{}`)); o.Status != core.StatusDenied || o.Error.Kind != core.KindPolicy {
 				t.Errorf("%q calls %s: %s %+v", c.principal, name, o.Status, o.Error)
 			}
-			if o := as.Execute(t.Context(), retort.Request{Code: "return " + name + "({})"}); o.Status != run.StatusRejected || o.Error.Kind != run.KindPolicy {
+			if o := as.Execute(t.Context(), retort.Request{Code: "return " + name + "({})"}); o.Status != core.StatusRejected || o.Error.Kind != core.KindPolicy {
 				t.Errorf("%q runs %s: %s %+v", c.principal, name, o.Status, o.Error)
 			}
 			if o := as.Execute(t.Context(), retort.Request{Code: "return (await searchTools('record message history list send delete update', 'name')).some((t: any) => t.name === '" + name + "')"}); string(o.Result) != "false" {
@@ -61,7 +61,7 @@ principals:
 			}
 		}
 	}
-	for principal, want := range map[string]run.Status{"": run.StatusOK, "reader": run.StatusOK, "clerk": run.StatusDenied} {
+	for principal, want := range map[string]core.Status{"": core.StatusOK, "reader": core.StatusOK, "clerk": core.StatusDenied} {
 		if o := e.As(principal).Call(t.Context(), retort.Request{}, "crm.search_records", []byte(`{"objectType":"Contact"}`)); o.Status != want {
 			t.Errorf("%q: %s, %+v, want %s", principal, o.Status, o.Error, want)
 		}
@@ -72,15 +72,15 @@ principals:
 func TestSettingsForNobody(t *testing.T) {
 	for _, text := range []string{`servers: {crn: {deny: ["*"]}}`, `principals: {ada: {servers: {crn: {deny: ["*"]}}}}`} {
 		_, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Settings: text, Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}}})
-		if kind(err) != run.KindInvalidArguments || !strings.Contains(err.Error(), `the server "crn", which is not configured`) {
+		if kind(err) != core.KindInvalidArguments || !strings.Contains(err.Error(), `the server "crn", which is not configured`) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
 
-func kind(err error) run.Kind {
+func kind(err error) core.Kind {
 	if err == nil {
 		return ""
 	}
-	return run.AsError(err).Kind
+	return core.AsError(err).Kind
 }

@@ -8,32 +8,32 @@ import (
 	"slices"
 
 	"retort/internal/config"
-	"retort/internal/pii"
-	"retort/internal/pii/screen"
-	"retort/internal/pii/vault"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/privacy/pii"
+	"retort/internal/privacy/redact"
+	"retort/internal/privacy/vault"
 )
 
 // privacy hides what is personal, as the settings say; nil if they say nothing is.
-func (p *parts) privacy() *screen.Screen {
+func (p *parts) privacy() *redact.Screen {
 	s := p.config.Settings
 	if !s.PIITokenization.Bool() {
 		return nil
 	}
 	store := p.vault()
 	p.onClose(store.Close)
-	o := screen.Options{
-		Modes: map[pii.Type]screen.Mode{}, Regions: s.PII.Regions, Keys: map[string]pii.Type{},
+	o := redact.Options{
+		Modes: map[pii.Type]redact.Mode{}, Regions: s.PII.Regions, Keys: map[string]pii.Type{},
 		Words: map[pii.Type][]string{}, Types: map[pii.Type]*regexp.Regexp{},
 		Reveals: func(server string, t pii.Type) bool {
 			return slices.Contains(p.now().config.Settings.Servers[server].PII.Reveal, string(t))
 		},
-		Treats: func(server string, t pii.Type) screen.Treatment {
+		Treats: func(server string, t pii.Type) redact.Treatment {
 			return treatment(p.now().config.Settings.Servers[server].PII, string(t))
 		},
 	}
 	for t, m := range s.PII.Modes {
-		o.Modes[pii.Type(t)] = screen.Mode(m)
+		o.Modes[pii.Type(t)] = redact.Mode(m)
 	}
 	for key, t := range s.PII.Keys {
 		o.Keys[key] = pii.Type(t)
@@ -48,7 +48,7 @@ func (p *parts) privacy() *screen.Screen {
 			o.Types[t] = regexp.MustCompile(further.Pattern)
 		}
 	}
-	return screen.New(o, store)
+	return redact.New(o, store)
 }
 
 // vault keeps the values of tokens, under home.
@@ -62,16 +62,16 @@ func (p *parts) vault() *vault.Store {
 
 // treatment is what becomes of a type in the answers of a server: the strictest of what
 // its settings say.
-func treatment(s config.ServerPII, t string) screen.Treatment {
+func treatment(s config.ServerPII, t string) redact.Treatment {
 	switch {
 	case slices.Contains(s.Block, t):
-		return screen.Block
+		return redact.Block
 	case slices.Contains(s.Mask, t):
-		return screen.Mask
+		return redact.Mask
 	case slices.Contains(s.Hide, t):
-		return screen.Hide
+		return redact.Hide
 	}
-	return screen.Usual
+	return redact.Usual
 }
 
 // Erasure says what to forget: the values of a person, or everything of a session of a
@@ -102,7 +102,7 @@ func Erase(c Config, what Erasure) (Erased, error) {
 	out.Recorded = recorded
 	err = cmp.Or(err, failed)
 	if said := p.recordErasure(what, out, err); err == nil && said != nil {
-		err = run.Errorf(run.KindInternal, "retort.erase", "it is erased, and that could not be recorded: %w", said)
+		err = core.Errorf(core.KindInternal, "retort.erase", "it is erased, and that could not be recorded: %w", said)
 	}
 	return out, err
 }
@@ -113,22 +113,22 @@ func (p *parts) erase(what Erasure) (out Erased, err error) {
 	defer store.Close()
 	if home := p.config.Home; home != "" {
 		if err := os.RemoveAll(answers(home)); err != nil { // answers that are kept have values, too
-			return out, run.Errorf(run.KindInternal, "retort.erase", "the kept answers of tools could not be erased: %w", err)
+			return out, core.Errorf(core.KindInternal, "retort.erase", "the kept answers of tools could not be erased: %w", err)
 		}
 	}
 	var mentions func([]byte) bool
 	if len(what.Subjects) > 0 {
-		is := screen.Mentions(what.Subjects...)
+		is := redact.Mentions(what.Subjects...)
 		mentions = func(text []byte) bool { return is(string(text)) }
 	}
 	if err := p.eraseTasks(what, mentions); err != nil {
-		return out, run.Errorf(run.KindInternal, "retort.erase", "what tasks have answered could not be erased: %w", err)
+		return out, core.Errorf(core.KindInternal, "retort.erase", "what tasks have answered could not be erased: %w", err)
 	}
 	if len(what.Subjects) == 0 {
 		return p.eraseSession(store, what.Principal, sessionOf(what.Session))
 	}
-	if out.Values, out.Sessions, err = store.Forget(screen.Subject(what.Subjects...)); err != nil {
-		return out, run.Errorf(run.KindInternal, "retort.erase", "not everything could be erased: %w", err)
+	if out.Values, out.Sessions, err = store.Forget(redact.Subject(what.Subjects...)); err != nil {
+		return out, core.Errorf(core.KindInternal, "retort.erase", "not everything could be erased: %w", err)
 	}
 	return out, nil
 }
@@ -137,13 +137,13 @@ func (p *parts) eraseSession(store *vault.Store, principal, session string) (out
 	files, states := kept(p.config.Home, 0)
 	own := session
 	if principal != "" {
-		own = screen.SessionName(principal, session)
+		own = redact.SessionName(principal, session)
 	}
 	swept, err := files.Erase(states, own)
 	if out.Files = swept.Files; err != nil {
 		return out, err
 	}
-	s, err := store.Session(screen.SessionName(principal, session))
+	s, err := store.Session(redact.SessionName(principal, session))
 	if err == nil {
 		out.Values, err = s.Forget(func(string) bool { return true })
 	}
@@ -151,7 +151,7 @@ func (p *parts) eraseSession(store *vault.Store, principal, session string) (out
 		out.Sessions = 1
 	}
 	if err != nil {
-		return out, run.Errorf(run.KindInternal, "retort.erase", "not everything could be erased: %w", err)
+		return out, core.Errorf(core.KindInternal, "retort.erase", "not everything could be erased: %w", err)
 	}
 	return out, nil
 }

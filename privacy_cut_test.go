@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 const person = "Quirinus Wachtmeister"
@@ -39,17 +39,17 @@ func withPerson(t *testing.T) *retort.Engine {
 // A name that is written in two pieces, whatever the pieces, is one name to the model.
 func TestNamesInPieces(t *testing.T) {
 	e := withPerson(t)
-	for lang, code := range map[run.Language]string{
-		run.JavaScript: `const {full_name: n} = await hr.getPerson({id: 1});
+	for lang, code := range map[core.Language]string{
+		core.JavaScript: `const {full_name: n} = await hr.getPerson({id: 1});
 			for (let i = 1; i < n.length; i++) { process.stdout.write(n.slice(0, i)); process.stdout.write(n.slice(i)); console.log('.'); }
 			return [n.length, ...[...n].map((_, i) => [n.slice(0, i) + n.slice(i)])];`,
-		run.Python: "import sys\nn = hr.get_person(id=1)['full_name']\nfor i in range(1, len(n)):\n    sys.stdout.write(n[:i])\n    sys.stdout.flush()\n    print(n[i:])\nresult = [len(n), [n[:i] + n[i:] for i in range(len(n))]]",
+		core.Python: "import sys\nn = hr.get_person(id=1)['full_name']\nfor i in range(1, len(n)):\n    sys.stdout.write(n[:i])\n    sys.stdout.flush()\n    print(n[i:])\nresult = [len(n), [n[:i] + n[i:] for i in range(len(n))]]",
 	} {
 		o := e.Execute(t.Context(), retort.Request{Language: lang, Code: code})
-		if lang == run.Python && o.Status == run.StatusRejected {
+		if lang == core.Python && o.Status == core.StatusRejected {
 			continue // there is no Python here
 		}
-		if o.Status != run.StatusOK || strings.Count(o.Output, "[NAME_1]") != len(person)-1 || strings.Count(string(o.Result), "[NAME_1]") != len(person) {
+		if o.Status != core.StatusOK || strings.Count(o.Output, "[NAME_1]") != len(person)-1 || strings.Count(string(o.Result), "[NAME_1]") != len(person) {
 			t.Errorf("%s: %+v %s", lang, o, o.Error)
 		}
 		leaks(t, o, string(lang))
@@ -62,16 +62,16 @@ func TestNamesThatAreCut(t *testing.T) {
 	const code = `const {full_name: n} = await hr.getPerson({id: 1});
 		console.log('first'); process.stdout.write('it is ' + n + ' of '); process.stdout.write(n); for (;;) process.stdout.write(n);`
 	for limit := int64(10); limit < 64; limit++ {
-		o := e.Execute(t.Context(), retort.Request{Language: run.JavaScript, Code: code, Limits: retort.Limits{Output: limit}})
-		if o.Status != run.StatusOutputLimit || !strings.HasPrefix(o.Output, "first\n") {
+		o := e.Execute(t.Context(), retort.Request{Language: core.JavaScript, Code: code, Limits: retort.Limits{Output: limit}})
+		if o.Status != core.StatusOutputLimit || !strings.HasPrefix(o.Output, "first\n") {
 			t.Fatalf("%d: %+v %v", limit, o, o.Error)
 		}
 		leaks(t, o, "output")
 	}
 	for shift := range len(person) + 2 {
-		o := e.Execute(t.Context(), retort.Request{Language: run.JavaScript, Code: `const {full_name: n} = await hr.getPerson({id: 1}); throw new Error('x'.repeat(` + strings.Repeat("1+", shift) + `4) + ' ' + (n + ', ').repeat(400));`})
+		o := e.Execute(t.Context(), retort.Request{Language: core.JavaScript, Code: `const {full_name: n} = await hr.getPerson({id: 1}); throw new Error('x'.repeat(` + strings.Repeat("1+", shift) + `4) + ' ' + (n + ', ').repeat(400));`})
 		leaks(t, o, "error")
-		long := e.Execute(t.Context(), retort.Request{Language: run.JavaScript, Code: `const {full_name: n} = await hr.getPerson({id: 1}); return 'x'.repeat(` + strings.Repeat("1+", shift) + `4) + ' ' + (n + ', ').repeat(4000);`})
+		long := e.Execute(t.Context(), retort.Request{Language: core.JavaScript, Code: `const {full_name: n} = await hr.getPerson({id: 1}); return 'x'.repeat(` + strings.Repeat("1+", shift) + `4) + ' ' + (n + ', ').repeat(4000);`})
 		leaks(t, long, "result")
 		if len(long.Artifacts) != 1 || !strings.Contains(long.Artifacts[0].Preview, "[NAME_1]") {
 			t.Errorf("%+v", long)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 func textResult(text string) string {
@@ -79,7 +79,7 @@ func TestContactsFromDriveToCRM(t *testing.T) {
 	e, _, crm, personal := move(t, "servers: {crm: {pii: {reveal: [email, phone]}}}")
 	o := e.Execute(t.Context(), retort.Request{Code: copies})
 	told, _ := json.Marshal(o)
-	if o.Status != run.StatusOK || !strings.Contains(string(o.Result), fmt.Sprintf(`"copied":%d,"same":%d`, contacts, contacts)) {
+	if o.Status != core.StatusOK || !strings.Contains(string(o.Result), fmt.Sprintf(`"copied":%d,"same":%d`, contacts, contacts)) {
 		t.Fatalf("%+v %+v %s", o.Status, o.Error, o.Result)
 	}
 	got := crm.got()
@@ -102,7 +102,7 @@ func TestCrossingIsAsked(t *testing.T) {
 	e, _, crm, personal := move(t, "permissionLevel: execute_full\napproval: {autoApproveHigh: true}")
 	o := e.Execute(t.Context(), retort.Request{Code: copies})
 	told, _ := json.Marshal(o)
-	if o.Status != run.StatusPendingApproval || len(o.Approvals) != 1 || !strings.Contains(o.Approvals[0].Rule, "personal data goes to crm: email from drive; phone from drive") || crm.got() != "" {
+	if o.Status != core.StatusPendingApproval || len(o.Approvals) != 1 || !strings.Contains(o.Approvals[0].Rule, "personal data goes to crm: email from drive; phone from drive") || crm.got() != "" {
 		t.Fatalf("%.1000s", told)
 	}
 	for _, value := range personal {
@@ -114,16 +114,16 @@ func TestCrossingIsAsked(t *testing.T) {
 	if !strings.Contains(waiting[0].Text(), personal[0]) || strings.Contains(waiting[0].ForModel().Text(), personal[0]) {
 		t.Error("a person is to see the values, and a model is not")
 	}
-	if err := e.Decide(waiting[0].ID, waiting[0].Digest, run.Answer{Approve: true, Scope: run.ScopeRun}); err != nil {
+	if err := e.Decide(waiting[0].ID, waiting[0].Digest, core.Answer{Approve: true, Scope: core.ScopeRun}); err != nil {
 		t.Fatal(err)
 	}
 	done := e.Resume(t.Context(), o.ExecutionID, 20*time.Second)
-	if done.Status != run.StatusOK || !strings.Contains(crm.got(), personal[0]) {
+	if done.Status != core.StatusOK || !strings.Contains(crm.got(), personal[0]) {
 		t.Errorf("%+v %+v", done.Status, done.Error)
 	}
 	var asked atomic.Int64
-	no := run.WithChannel(t.Context(), answers(run.Answer{}, &asked))
-	if o := e.Execute(no, retort.Request{Code: `const r: any = await drive.getRows({}); return await crm.findContact({email: r[3].email})`}); o.Status != run.StatusDenied || asked.Load() != 1 {
+	no := core.WithChannel(t.Context(), answers(core.Answer{}, &asked))
+	if o := e.Execute(no, retort.Request{Code: `const r: any = await drive.getRows({}); return await crm.findContact({email: r[3].email})`}); o.Status != core.StatusDenied || asked.Load() != 1 {
 		t.Errorf("a call that reads takes it there unasked: %+v", o)
 	}
 }
@@ -155,14 +155,14 @@ func TestTokensOfSessions(t *testing.T) {
 	if json.Unmarshal(o.Result, &token) != nil || !strings.HasPrefix(token, "[EMAIL_") {
 		t.Fatalf("%s %+v", o.Result, o.Error)
 	}
-	send := func(session string) run.Outcome {
+	send := func(session string) core.Outcome {
 		return e.Execute(t.Context(), retort.Request{Session: session, Code: `try { await crm.findContact({email: '` + token + `'}) } catch (e: any) { if (e.kind === 'policy') throw e }`})
 	}
-	if o := send("a"); o.Status != run.StatusOK || !strings.Contains(crm.got(), personal[0]) {
+	if o := send("a"); o.Status != core.StatusOK || !strings.Contains(crm.got(), personal[0]) {
 		t.Errorf("%+v %+v %s", o.Status, o.Error, crm.got())
 	}
 	before := crm.got()
-	if o := send("b"); o.Status != run.StatusDenied || !strings.Contains(o.Error.Message, "stands for nothing in this session") || crm.got() != before {
+	if o := send("b"); o.Status != core.StatusDenied || !strings.Contains(o.Error.Message, "stands for nothing in this session") || crm.got() != before {
 		t.Errorf("%+v %+v", o, o.Error)
 	}
 }
@@ -193,8 +193,8 @@ func TestHelpers(t *testing.T) {
 	if string(o.Result) != `["customer0.example",true,false,"***@customer0.example","+** **** **00",[2,0,1],true,"DE"]` {
 		t.Errorf("%s %+v", o.Result, o.Error)
 	}
-	o = e.Execute(t.Context(), retort.Request{Language: run.Python, Code: "r = drive.get_rows(sheet='x')\nresult = [pii.domain(r[0]['email']), pii.equals(r[0]['email'], r[1]['email']), pii.ranks([r[0]['email'], r[0]['email']]), [r.index(x) for x in pii.sort_by(r[:3], 'email')]]"})
-	if o.Status != run.StatusRejected && string(o.Result) != `["customer0.example",false,[0,0],[2,0,1]]` {
+	o = e.Execute(t.Context(), retort.Request{Language: core.Python, Code: "r = drive.get_rows(sheet='x')\nresult = [pii.domain(r[0]['email']), pii.equals(r[0]['email'], r[1]['email']), pii.ranks([r[0]['email'], r[0]['email']]), [r.index(x) for x in pii.sort_by(r[:3], 'email')]]"})
+	if o.Status != core.StatusRejected && string(o.Result) != `["customer0.example",false,[0,0],[2,0,1]]` {
 		t.Errorf("%s %+v", o.Result, o.Error)
 	}
 }
@@ -218,11 +218,11 @@ func TestResourcesAreHidden(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = e.Close() })
 	e.Settle(t.Context())
-	o := e.Execute(t.Context(), retort.Request{Language: run.JavaScript, Code: `import fs from 'node:fs/promises';
+	o := e.Execute(t.Context(), retort.Request{Language: core.JavaScript, Code: `import fs from 'node:fs/promises';
 		const text = await drive.getFile({as: 'text'}), blob = await drive.getFile({as: 'blob'}), link = await drive.getFile({as: 'link'});
 		const seen = [JSON.stringify(text), await fs.readFile(blob.path, 'utf8'), JSON.stringify(link)];
 		return seen.map(s => [s.includes('[EMAIL_1]'), s.length, /holstad|corp/.test(s)])`})
-	if o.Status != run.StatusOK || strings.Count(string(o.Result), "true") != 3 || strings.Count(string(o.Result), "false") != 3 {
+	if o.Status != core.StatusOK || strings.Count(string(o.Result), "true") != 3 || strings.Count(string(o.Result), "false") != 3 {
 		t.Errorf("%s %v", o.Result, o.Error)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 const staffTool = `{"name":"list_staff","description":"Lists staff","inputSchema":{"type":"object","properties":{"email":{"type":"string"}}},"annotations":{"readOnlyHint":true},
@@ -33,7 +33,7 @@ func staff(t *testing.T) *retort.Engine {
 // written itself it sees.
 func TestSealedTypesInPrograms(t *testing.T) {
 	e := staff(t)
-	found, err := e.Describe(t.Context(), []string{"hr.listStaff"}, run.TypeScript)
+	found, err := e.Describe(t.Context(), []string{"hr.listStaff"}, core.TypeScript)
 	if err != nil || len(found) != 1 || !strings.Contains(found[0].Definition, "email: pii.Email") || !strings.Contains(found[0].Definition, `badge: pii.Sealed<"employee_id">`) || !strings.Contains(found[0].Definition, "name: string") {
 		t.Fatalf("%v %v", found, err)
 	}
@@ -51,14 +51,14 @@ func TestSealedTypesInPrograms(t *testing.T) {
 		}
 		const sorted = await pii.sortBy(staff, s => s.email);
 		return { count, plain, last: seen.get(staff[0].phone), n: sorted.length, domain: await pii.domain(staff[1].email) };`})
-	if o.Status != run.StatusOK || len(o.Warnings) > 0 || o.Stats.ToolCalls != 2 {
+	if o.Status != core.StatusOK || len(o.Warnings) > 0 || o.Stats.ToolCalls != 2 {
 		t.Fatalf("%+v %v %v", o, o.Error, o.Warnings)
 	}
 	if want := `{"count":{"ann@corp.example":1,"[EMAIL_2]":1},"plain":["ann@corp.example","[EMPLOYEE_ID_1]","[EMAIL_2]","[EMPLOYEE_ID_2]"],"last":"ann@corp.example","n":2,"domain":"corp.example"}`; string(o.Result) != want {
 		t.Errorf("%s", o.Result)
 	}
 	mixed := e.Execute(t.Context(), retort.Request{Code: `const { staff } = await hr.listStaff(); const to: pii.Email = staff[0].phone; return to;`})
-	if mixed.Status != run.StatusOK || len(mixed.Warnings) != 1 || !strings.Contains(mixed.Warnings[0], "not assignable") {
+	if mixed.Status != core.StatusOK || len(mixed.Warnings) != 1 || !strings.Contains(mixed.Warnings[0], "not assignable") {
 		t.Errorf("a phone number for an address: %+v", mixed)
 	}
 }

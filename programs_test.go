@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/demo"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/demo"
+	"retort/internal/devel/testenv"
 )
 
 var updatePrograms = flag.Bool("update-programs", false, "write what programs do into testdata/programs")
@@ -182,7 +182,7 @@ func learnedTools(e *retort.Engine) (n int) {
 }
 
 // checkWarnings are those of the type check.
-func checkWarnings(o run.Outcome) []string {
+func checkWarnings(o core.Outcome) []string {
 	return slices.DeleteFunc(slices.Clone(o.Warnings), func(w string) bool { return !strings.HasPrefix(w, "line ") })
 }
 
@@ -205,14 +205,14 @@ func execute(t *testing.T, e *retort.Engine, file, runtime, session string) reto
 	req := retort.Request{Name: filepath.Base(file), Code: string(code), Session: session}
 	switch filepath.Ext(file) {
 	case ".py":
-		req.Language = run.Python
+		req.Language = core.Python
 	case ".js":
-		req.Language, req.Runtime = run.JavaScript, runtime
+		req.Language, req.Runtime = core.JavaScript, runtime
 	default:
-		req.Language, req.Runtime = run.TypeScript, runtime
+		req.Language, req.Runtime = core.TypeScript, runtime
 	}
-	yes := func(context.Context, run.Approval) (run.Answer, bool) { return run.Answer{Approve: true}, true }
-	return e.Execute(run.WithChannel(t.Context(), yes), req)
+	yes := func(context.Context, core.Approval) (core.Answer, bool) { return core.Answer{Approve: true}, true }
+	return e.Execute(core.WithChannel(t.Context(), yes), req)
 }
 
 func runProgram(t *testing.T, e *retort.Engine, runtime, sandbox, file string) {
@@ -242,7 +242,7 @@ func runProgram(t *testing.T, e *retort.Engine, runtime, sandbox, file string) {
 var executionID = regexp.MustCompile(`results/[a-z0-9]+`)
 
 // tellOutcome is an outcome for people to review.
-func tellOutcome(o run.Outcome) string {
+func tellOutcome(o core.Outcome) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", o.Status)
 	if o.Error != nil {

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"retort/internal/audit"
-	"retort/internal/pii/screen"
-	"retort/internal/run"
-	"retort/internal/seal"
-	"retort/internal/store"
+	"retort/internal/audit/sqlstore"
+	"retort/internal/base/seal"
+	"retort/internal/core"
+	"retort/internal/privacy/redact"
 )
 
 // The nouns of the record.
@@ -35,7 +35,7 @@ type Proof struct {
 
 // QueryRecord gives a page of the record. Engines may write it meanwhile.
 func QueryRecord(ctx context.Context, c Config, q RecordQuery) (RecordPage, error) {
-	r, err := c.record(ctx, store.Options{ReadOnly: true})
+	r, err := c.record(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
 		return RecordPage{}, err
 	}
@@ -53,7 +53,7 @@ func RecordedExecution(ctx context.Context, c Config, id string) (RecordPage, er
 	page, err := QueryRecord(ctx, c, RecordQuery{Filter: RecordFilter{Executions: []string{id}}, Limit: most})
 	slices.Reverse(page.Entries)
 	if err == nil && len(page.Entries) == 0 {
-		err = run.Errorf(run.KindInvalidArguments, "retort.record", "nothing is recorded of the execution %q", id).WithHint("retort audit query lists what is")
+		err = core.Errorf(core.KindInvalidArguments, "retort.record", "nothing is recorded of the execution %q", id).WithHint("retort audit query lists what is")
 	}
 	return page, err
 }
@@ -61,7 +61,7 @@ func RecordedExecution(ctx context.Context, c Config, id string) (RecordPage, er
 // VerifyRecord proves the record, as far as that is possible. The error says that it could
 // not be read; what is wrong with it is in the verdict.
 func VerifyRecord(ctx context.Context, c Config, p Proof) (RecordVerdict, error) {
-	r, err := c.record(ctx, store.Options{ReadOnly: true})
+	r, err := c.record(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
 		return RecordVerdict{}, err
 	}
@@ -84,7 +84,7 @@ func known(err error) error {
 	if err == nil {
 		return nil
 	}
-	return run.AsError(err)
+	return core.AsError(err)
 }
 
 // keptRecord is the record of a configuration, opened.
@@ -107,7 +107,7 @@ func (c Config) parts() (*parts, error) {
 	return &parts{keys: c.Keys, config: loaded, current: newReplaceable(loaded)}, nil
 }
 
-func (c Config) record(ctx context.Context, o store.Options) (*keptRecord, error) {
+func (c Config) record(ctx context.Context, o sqlstore.Options) (*keptRecord, error) {
 	p, err := c.parts()
 	if err != nil {
 		return nil, err
@@ -117,17 +117,17 @@ func (c Config) record(ctx context.Context, o store.Options) (*keptRecord, error
 
 // recorded opens all that is recorded in a home. What has no store yet is an empty record. Of several files, those
 // that cannot be opened are left out, which everything that reads says.
-func (p *parts) recorded(ctx context.Context, o store.Options) (*keptRecord, error) {
+func (p *parts) recorded(ctx context.Context, o sqlstore.Options) (*keptRecord, error) {
 	k := &keptRecord{Record: audit.Record{
 		Archives: p.archives(), Checkpoints: p.checkpoints(), Home: p.config.Home,
 		Keys: audit.Keys{Bodies: p.masterKeys().Read, Codes: p.readCodes},
 	}}
-	where, open := []string{p.config.Settings.Audit.Store}, store.Open
+	where, open := []string{p.config.Settings.Audit.Store}, sqlstore.Open
 	if where[0] == "" {
 		var err error
-		open = store.OpenFile
-		if where, err = store.Files(recordAt(p.config.Home)); err != nil {
-			return nil, run.Errorf(run.KindInternal, "retort.record", "%w", err)
+		open = sqlstore.OpenFile
+		if where, err = sqlstore.Files(recordAt(p.config.Home)); err != nil {
+			return nil, core.Errorf(core.KindInternal, "retort.record", "%w", err)
 		}
 	}
 	for _, url := range where {
@@ -219,12 +219,12 @@ func (p *parts) left(ctx context.Context, do func(*audit.Log)) {
 
 // others are the files of a home's record, for reading; that of this engine is among them.
 func (p *parts) others(ctx context.Context) (all []audit.Store) {
-	files, err := store.Files(recordAt(p.config.Home))
+	files, err := sqlstore.Files(recordAt(p.config.Home))
 	if err != nil || p.config.Settings.Audit.Store != "" {
 		return nil // a database has them all
 	}
 	for _, file := range files {
-		if s, err := store.OpenFile(ctx, file, store.Options{ReadOnly: true}); err == nil {
+		if s, err := sqlstore.OpenFile(ctx, file, sqlstore.Options{ReadOnly: true}); err == nil {
 			all = append(all, s)
 		}
 	}
@@ -241,7 +241,7 @@ func (p *parts) eraseRecord(what Erasure) (int, error) {
 		return 0, nil
 	}
 	ctx := context.Background()
-	r, err := p.recorded(ctx, store.Options{ReadOnly: true, Forgets: true})
+	r, err := p.recorded(ctx, sqlstore.Options{ReadOnly: true, Forgets: true})
 	if err != nil || len(r.Stores) == 0 && len(r.Unread()) == 0 {
 		return 0, err
 	}
@@ -260,17 +260,17 @@ func (p *parts) eraseRecord(what Erasure) (int, error) {
 func (p *parts) eraseMentions(ctx context.Context, r *keptRecord, subjects []string) (audit.Erased, error) {
 	vault := p.vault()
 	defer vault.Close()
-	token, failed := vault.TokensOf(screen.Subject(subjects...))
-	plain := screen.Mentions(subjects...)
+	token, failed := vault.TokensOf(redact.Subject(subjects...))
+	plain := redact.Mentions(subjects...)
 	out, err := r.EraseMentions(ctx, func(principal, session, text string) bool {
-		return plain(text) || token(screen.SessionName(principal, session), text)
+		return plain(text) || token(redact.SessionName(principal, session), text)
 	}, nil)
 	return out, cmp.Or(err, failed)
 }
 
 // recordErasure notes that something was erased.
 func (p *parts) recordErasure(what Erasure, erased Erased, failed error) error {
-	e := run.Event{Kind: run.EventErasure, Status: "ok", Facts: map[string]any{"values": erased.Values, "sessions": erased.Sessions, "files": erased.Files, "recorded": erased.Recorded}}
+	e := core.Event{Kind: core.EventErasure, Status: "ok", Facts: map[string]any{"values": erased.Values, "sessions": erased.Sessions, "files": erased.Files, "recorded": erased.Recorded}}
 	if failed != nil {
 		e.Status = "incomplete"
 	}
@@ -284,7 +284,7 @@ func (p *parts) recordErasure(what Erasure, erased Erased, failed error) error {
 
 // recordAlone records what a command does without an engine, in a chain that nobody else
 // writes, if the settings want a record. The entry is durable.
-func (p *parts) recordAlone(e run.Event) error {
+func (p *parts) recordAlone(e core.Event) error {
 	if !p.config.Settings.AuditLogging.Bool() || p.config.Home == "" {
 		return nil
 	}
@@ -292,7 +292,7 @@ func (p *parts) recordAlone(e run.Event) error {
 }
 
 // recordNow is recordAlone whether or not the settings want a record: of what is done to an audit log that is there.
-func (p *parts) recordNow(e run.Event) error {
+func (p *parts) recordNow(e core.Event) error {
 	log, err := p.open(context.Background(), p.recordOptions(), false, p.onClose)
 	if err != nil {
 		return err

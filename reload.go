@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"retort/internal/config"
+	"retort/internal/core"
 	"retort/internal/policy"
-	"retort/internal/run"
 )
 
 // reloader applies changes of the configuration's files while the engine serves clients. It trusts the files as a
@@ -123,7 +123,7 @@ func (r *reloader) take(u config.Update) {
 
 // refuse leaves everything as it is, and says why.
 func (r *reloader) refuse(u config.Update, err error) {
-	e := run.AsError(masked(r.p.secrets, err))
+	e := core.AsError(masked(r.p.secrets, err))
 	text := e.Message
 	if e.Hint != "" {
 		text += "; " + e.Hint
@@ -136,7 +136,7 @@ func (r *reloader) refuse(u config.Update, err error) {
 }
 
 // unrecorded leaves everything as it is until the change can be recorded.
-func (r *reloader) unrecorded(why *run.Error) {
+func (r *reloader) unrecorded(why *core.Error) {
 	r.files.Retry()
 	text := "the change could not be recorded: " + why.Message
 	if r.say(&r.refused, text) {
@@ -177,7 +177,7 @@ func (r *reloader) outstanding() string {
 }
 
 // record records what became of a change, with a digest of each file that only the audit log's key can make.
-func (r *reloader) record(u config.Update, status string, facts map[string]any) *run.Error {
+func (r *reloader) record(u config.Update, status string, facts map[string]any) *core.Error {
 	if r.p.audit == nil {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (r *reloader) record(u config.Update, status string, facts map[string]any) 
 		files[r.shown(path)] = digest
 	}
 	facts["files"] = files
-	event := run.Event{Kind: run.EventSettings, Status: status, Facts: facts}
+	event := core.Event{Kind: core.EventSettings, Status: status, Facts: facts}
 	return r.p.audit.Record(event, true)
 }
 

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/demo"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/demo"
+	"retort/internal/devel/testenv"
 )
 
 // reloaded is an engine whose settings are a file, with a server "eye" that has the tools "add_note" and "get_note". What
@@ -127,7 +127,7 @@ func TestReloadAsks(t *testing.T) {
 	r.Settle(t.Context())
 	r.hook = func() { r.change("permissionLevel: execute_full\napproval: {autoApproveMedium: false}\n") }
 	o := r.Execute(t.Context(), retort.Request{Code: twoNotes})
-	if o.Status != run.StatusPendingApproval || len(o.Approvals) != 1 || !strings.Contains(o.Approvals[0].Rule, "autoApproveMedium") {
+	if o.Status != core.StatusPendingApproval || len(o.Approvals) != 1 || !strings.Contains(o.Approvals[0].Rule, "autoApproveMedium") {
 		t.Fatalf("%s %+v %+v", o.Status, o.Error, o.Approvals)
 	}
 	// What is approved is judged by the rules of then.
@@ -157,7 +157,7 @@ func TestReloadReachesCallsThatWait(t *testing.T) {
 	testenv.Receive(t, dialing, "the start of the server")
 	r.change("permissionLevel: execute_full\nservers: {eye: {deny: [add_note]}}\n")
 	close(proceed)
-	if o := testenv.Receive(t, outcome, "the call"); o.Status != run.StatusDenied || !strings.Contains(o.Error.Message, "servers.eye.deny: add_note") || r.eye.got() != "" {
+	if o := testenv.Receive(t, outcome, "the call"); o.Status != core.StatusDenied || !strings.Contains(o.Error.Message, "servers.eye.deny: add_note") || r.eye.got() != "" {
 		t.Errorf("%s %+v, sent: %q", o.Status, o.Error, r.eye.got())
 	}
 }
@@ -178,7 +178,7 @@ func TestReloadSaysWhatIsOutstanding(t *testing.T) {
 			t.Errorf("after %q: %q, want %q", c.settings, got, c.want)
 		}
 	}
-	if o := r.Call(t.Context(), retort.Request{}, "eye.add_note", nil); o.Status != run.StatusOK {
+	if o := r.Call(t.Context(), retort.Request{}, "eye.add_note", nil); o.Status != core.StatusOK {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
 }
@@ -230,7 +230,7 @@ func TestReloadWhileProgramsRun(t *testing.T) {
 					return
 				default:
 				}
-				if o := r.Call(t.Context(), retort.Request{}, "eye.get_note", nil); o.Status == run.StatusOK {
+				if o := r.Call(t.Context(), retort.Request{}, "eye.get_note", nil); o.Status == core.StatusOK {
 					t.Error("a call that is denied all the time was made")
 				}
 			}
@@ -268,7 +268,7 @@ func TestReloadOfWhatAProgramMayHaveWritten(t *testing.T) {
 					retort.Reload(r.Engine)
 				}
 			}
-			if o := r.Call(t.Context(), retort.Request{}, "eye.add_note", nil); o.Status != run.StatusOK {
+			if o := r.Call(t.Context(), retort.Request{}, "eye.add_note", nil); o.Status != core.StatusOK {
 				t.Fatalf("%s %+v", o.Status, o.Error)
 			}
 			retort.Reload(r.Engine)
@@ -286,11 +286,11 @@ func TestReloadOfWhatAProgramMayHaveWritten(t *testing.T) {
 			}
 			retort.Reload(r.Engine) // nothing runs any more
 			r.change(c.written + "# a remark means nothing else\n")
-			if o := r.Call(t.Context(), retort.Request{}, "eye.get_note", nil); o.Status != run.StatusDenied {
+			if o := r.Call(t.Context(), retort.Request{}, "eye.get_note", nil); o.Status != core.StatusDenied {
 				t.Errorf("after a remark: %s", o.Status)
 			}
 			r.change("permissionLevel: execute_full\nprincipals: {bob: {}}\n") // a person does, when nothing runs
-			if o := r.Call(t.Context(), retort.Request{}, "eye.get_note", nil); o.Status != run.StatusOK || r.Outstanding() != "" {
+			if o := r.Call(t.Context(), retort.Request{}, "eye.get_note", nil); o.Status != core.StatusOK || r.Outstanding() != "" {
 				t.Errorf("%s %+v, outstanding: %q", o.Status, o.Error, r.Outstanding())
 			}
 		})
@@ -316,7 +316,7 @@ func TestReloadKeepsTheDataDirectory(t *testing.T) {
 	if !retort.Reload(e) || e.Outstanding() != "the data directory changed; restart retort serve to apply it" {
 		t.Errorf("%q", e.Outstanding())
 	}
-	if o := e.Call(t.Context(), retort.Request{}, "crm.delete_record", []byte(`{}`)); o.Status != run.StatusDenied {
+	if o := e.Call(t.Context(), retort.Request{}, "crm.delete_record", []byte(`{}`)); o.Status != core.StatusDenied {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
 }

@@ -18,19 +18,19 @@ import (
 	"strings"
 	"time"
 
+	"retort/internal/base/reaper"
 	"retort/internal/config"
-	"retort/internal/guest"
-	"retort/internal/guest/machine"
-	"retort/internal/mcpserver"
+	"retort/internal/core"
+	"retort/internal/mcp/client"
+	"retort/internal/mcp/server"
 	"retort/internal/pipeline"
-	"retort/internal/pipeline/gate/approval"
-	"retort/internal/pipeline/gate/typescript"
-	"retort/internal/pipeline/isolate/process"
-	"retort/internal/pipeline/isolate/process/walls"
-	"retort/internal/reaper"
-	"retort/internal/run"
-	"retort/internal/runtimes"
-	"retort/internal/upstream"
+	"retort/internal/pipeline/approval"
+	"retort/internal/pipeline/check/typescript"
+	"retort/internal/sandbox/confine"
+	"retort/internal/sandbox/guest"
+	"retort/internal/sandbox/guest/vminit"
+	"retort/internal/sandbox/process"
+	"retort/internal/sandbox/runtimes"
 )
 
 // Version is the version of this module.
@@ -38,34 +38,34 @@ const Version = "0.1.0"
 
 // The nouns of the engine.
 type (
-	Request     = run.Request     // asks for one execution
-	Outcome     = run.Outcome     // what comes back from it
-	Status      = run.Status      // how it ended
-	Limits      = run.Limits      // what bounds it
-	Error       = run.Error       // the one error type
-	Query       = run.Query       // asks for tools
-	Found       = run.Found       // what a search answers
-	Definition  = run.Definition  // typed definition of a tool
-	Approval    = run.Approval    // what waits for a person
-	Answer      = run.Answer      // what the person decided
-	Scope       = run.Scope       // how far a yes goes
-	FileWritten = run.FileWritten // what became of a file
-	FilePart    = run.FilePart    // of a file
-	FileList    = run.FileList    // the files of a workspace
-	Channel     = run.Channel     // asks the person at the other end of an execution
-	Server      = upstream.Server
+	Request     = core.Request     // asks for one execution
+	Outcome     = core.Outcome     // what comes back from it
+	Status      = core.Status      // how it ended
+	Limits      = core.Limits      // what bounds it
+	Error       = core.Error       // the one error type
+	Query       = core.Query       // asks for tools
+	Found       = core.Found       // what a search answers
+	Definition  = core.Definition  // typed definition of a tool
+	Approval    = core.Approval    // what waits for a person
+	Answer      = core.Answer      // what the person decided
+	Scope       = core.Scope       // how far a yes goes
+	FileWritten = core.FileWritten // what became of a file
+	FilePart    = core.FilePart    // of a file
+	FileList    = core.FileList    // the files of a workspace
+	Channel     = core.Channel     // asks the person at the other end of an execution
+	Server      = client.Server
 )
 
 // The scopes of a yes.
 const (
-	ScopeOnce   = run.ScopeOnce   // for this one
-	ScopeRun    = run.ScopeRun    // and for the rest of this kind, the same tool, in this run
-	ScopeAlways = run.ScopeAlways // and for this tool with arguments of this shape
+	ScopeOnce   = core.ScopeOnce   // for this one
+	ScopeRun    = core.ScopeRun    // and for the rest of this kind, the same tool, in this run
+	ScopeAlways = core.ScopeAlways // and for this tool with arguments of this shape
 )
 
 // WithChannel returns a context whose executions ask through c, beside all other
 // ways to answer.
-func WithChannel(ctx context.Context, c Channel) context.Context { return run.WithChannel(ctx, c) }
+func WithChannel(ctx context.Context, c Channel) context.Context { return core.WithChannel(ctx, c) }
 
 // Config says which servers there are and how programs are run. The zero
 // Config reads the files that the command reads.
@@ -101,7 +101,7 @@ type Config struct {
 	// spoolAbove, in tests, is the size in bytes above which an answer becomes a file. 0 means the
 	// default of package upstream.
 	spoolAbove int64
-	// exitPatience, in tests, sets upstream.Options.ExitPatience.
+	// exitPatience, in tests, sets client.Options.ExitPatience.
 	exitPatience time.Duration
 	// Log is told what the engine does: what failed at the level warn, each
 	// execution, call and connection at info, searches at debug. No values of
@@ -124,15 +124,15 @@ const (
 // or to clean up after the engine, it does that and does not return.
 func Init() {
 	role := os.Args[min(1, len(os.Args)):]
-	if len(role) > 1 && role[0] == walls.Argument {
-		if err := walls.Enter(runtimes.Harness); err != nil {
-			os.Exit(walls.Status(err))
+	if len(role) > 1 && role[0] == confine.Argument {
+		if err := confine.Enter(runtimes.Harness); err != nil {
+			os.Exit(confine.Status(err))
 		}
 		role = role[1:]
 	}
-	if len(role) > 2 && role[0] == walls.ContainedArgument {
-		if err := walls.EnterContained(role[1]); err != nil {
-			os.Exit(walls.Status(err))
+	if len(role) > 2 && role[0] == confine.ContainedArgument {
+		if err := confine.EnterContained(role[1]); err != nil {
+			os.Exit(confine.Status(err))
 		}
 		role = role[2:]
 	}
@@ -141,10 +141,10 @@ func Init() {
 		exit(guest.Main(os.Stdin, os.Stdout))
 	case guestArgument + " " + process.CompiledArgument:
 		exit(guest.MainCompiled(os.Stdin, os.Stdout))
-	case guestArgument + " " + machine.RestoredArgument:
+	case guestArgument + " " + vminit.RestoredArgument:
 		exit(guest.MainRestored(os.Stdin, os.Stdout))
-	case machine.Argument:
-		exit(machine.Main())
+	case vminit.Argument:
+		exit(vminit.Main())
 	case guestArgument + " " + process.CompileArgument:
 		exit(guest.Compile(os.Stdout))
 	case reaperArgument:
@@ -261,7 +261,7 @@ func (e *Engine) Resume(ctx context.Context, id string, patience time.Duration) 
 func (e *Engine) Waiting(execution string) []Approval {
 	waiting, principal := e.pipeline.Approvals.Table.Waiting(""), e.pipeline.Policy.Principal()
 	if execution != "" {
-		waiting = slices.DeleteFunc(waiting, func(a Approval) bool { return a.Execution != execution && !run.IsProgramOf(a.Execution, execution) })
+		waiting = slices.DeleteFunc(waiting, func(a Approval) bool { return a.Execution != execution && !core.IsProgramOf(a.Execution, execution) })
 	}
 	if principal == "" {
 		return waiting
@@ -274,7 +274,7 @@ func (e *Engine) Waiting(execution string) []Approval {
 // principal answers only what Waiting lists.
 func (e *Engine) Decide(id, digest string, a Answer) error {
 	if e.pipeline.Policy.Principal() != "" && !slices.ContainsFunc(e.Waiting(""), func(w Approval) bool { return w.ID == id }) {
-		return run.Errorf(run.KindInvalidArguments, "approval", "nothing waits with the id %q: it was answered, ran out, or was cancelled", id)
+		return core.Errorf(core.KindInvalidArguments, "approval", "nothing waits with the id %q: it was answered, ran out, or was cancelled", id)
 	}
 	if err := e.pipeline.Approvals.Table.Decide(id, digest, a); err != nil {
 		return err
@@ -294,12 +294,12 @@ func (e *Engine) Search(ctx context.Context, q Query) (Found, error) {
 
 // Describe gives the typed definitions of tools, named in any spelling. The name of a tool without its server is enough
 // where no other tool has it.
-func (e *Engine) Describe(ctx context.Context, names []string, lang run.Language) ([]Definition, error) {
+func (e *Engine) Describe(ctx context.Context, names []string, lang core.Language) ([]Definition, error) {
 	return e.DescribeIn(ctx, "", names, lang)
 }
 
 // DescribeIn is Describe for the tools of a category.
-func (e *Engine) DescribeIn(ctx context.Context, category string, names []string, lang run.Language) ([]Definition, error) {
+func (e *Engine) DescribeIn(ctx context.Context, category string, names []string, lang core.Language) ([]Definition, error) {
 	definitions, err := e.pipeline.Describe(ctx, names, category, lang)
 	if err != nil {
 		return definitions, err
@@ -354,11 +354,11 @@ func (e *Engine) Call(ctx context.Context, r Request, name string, arguments jso
 // logged notes how an execution ended, and takes secrets out of what it says. What is Retort's own fault is a warning.
 func (e *Engine) logged(what string, o Outcome) Outcome {
 	o = maskedOutcome(e.secrets, o)
-	level, kind := slog.LevelInfo, run.Kind("")
+	level, kind := slog.LevelInfo, core.Kind("")
 	if o.Error != nil {
 		kind = o.Error.Kind
 	}
-	if kind == run.KindInternal {
+	if kind == core.KindInternal {
 		level = slog.LevelWarn
 	}
 	var trace []any
@@ -373,7 +373,7 @@ func (e *Engine) logged(what string, o Outcome) Outcome {
 // Serve answers one MCP client over a stream of newline-delimited JSON, until
 // the stream ends or ctx is done.
 func (e *Engine) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser, lean bool) error {
-	s, err := mcpserver.New(e, mcpserver.Options{Version: Version, Lean: lean, Log: e.log})
+	s, err := server.New(e, server.Options{Version: Version, Lean: lean, Log: e.log})
 	if err != nil {
 		return err
 	}
@@ -400,7 +400,7 @@ func (c Config) read(note config.Note, again bool) (*config.Config, error) {
 	if dir == "" {
 		var err error
 		if dir, err = os.Getwd(); err != nil {
-			return nil, run.Errorf(run.KindInternal, "retort.open", "%w", err)
+			return nil, core.Errorf(core.KindInternal, "retort.open", "%w", err)
 		}
 	}
 	if c.NoFiles {

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/run"
-	"retort/internal/seal"
-	"retort/internal/secrets"
-	"retort/internal/upstream"
+	"retort/internal/base/seal"
+	"retort/internal/core"
+	"retort/internal/mcp/client"
+	"retort/internal/privacy/secrets"
 )
 
 // register tells the masker what of a configuration is secret.
@@ -77,7 +77,7 @@ func (p *parts) keyed(name string, read func() ([]byte, error)) func() ([]byte, 
 
 // registering registers the credentials that an Authorizer gives.
 type registering struct {
-	upstream.Authorizer
+	client.Authorizer
 	server  string
 	secrets *secrets.Masker
 }
@@ -90,13 +90,13 @@ func (r registering) Authorization(ctx context.Context) (string, error) {
 
 // masked is an error without secrets. Its cause is gone where it has some.
 func masked(m *secrets.Masker, err error) error {
-	if err == nil || m.MaskString(err.Error()) == err.Error() && m.MaskString(run.AsError(err).Hint) == run.AsError(err).Hint {
+	if err == nil || m.MaskString(err.Error()) == err.Error() && m.MaskString(core.AsError(err).Hint) == core.AsError(err).Hint {
 		return err
 	}
-	return maskedError(m, run.AsError(err))
+	return maskedError(m, core.AsError(err))
 }
 
-func maskedError(m *secrets.Masker, e *run.Error) *run.Error {
+func maskedError(m *secrets.Masker, e *core.Error) *core.Error {
 	if e == nil {
 		return nil
 	}
@@ -163,7 +163,7 @@ func (l maskedListing) masked(tools []json.RawMessage, instructions string, err 
 
 // maskedStatus is what is known of a server, without secrets. Lines are looked at together:
 // one may end where the other begins.
-func maskedStatus(m *secrets.Masker, s upstream.Status) upstream.Status {
+func maskedStatus(m *secrets.Masker, s client.Status) client.Status {
 	lines := func(all []string) []string {
 		text := strings.Join(all, "\n")
 		if clean := m.MaskString(text); clean != text {
@@ -177,16 +177,16 @@ func maskedStatus(m *secrets.Masker, s upstream.Status) upstream.Status {
 }
 
 // maskedChannel asks without secrets, where what is asked leaves the machine.
-func maskedChannel(m *secrets.Masker, ask run.Channel) run.Channel {
-	return func(ctx context.Context, a run.Approval) (run.Answer, bool) {
+func maskedChannel(m *secrets.Masker, ask core.Channel) core.Channel {
+	return func(ctx context.Context, a core.Approval) (core.Answer, bool) {
 		text, err := json.Marshal(a)
 		if err != nil {
-			return run.Answer{}, false
+			return core.Answer{}, false
 		}
 		if clean := m.Mask(text); len(clean) != len(text) || string(clean) != string(text) {
-			var b run.Approval
+			var b core.Approval
 			if json.Unmarshal(clean, &b) != nil {
-				return run.Answer{}, false
+				return core.Answer{}, false
 			}
 			b.ID, b.Digest = a.ID, a.Digest
 			a = b

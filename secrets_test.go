@@ -23,10 +23,10 @@ import (
 
 	"retort"
 	"retort/internal/audit"
-	"retort/internal/run"
-	"retort/internal/seal"
-	"retort/internal/store"
-	"retort/internal/testenv"
+	"retort/internal/audit/sqlstore"
+	"retort/internal/base/seal"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 // spillingServer is the argument that makes this program a server which puts its
@@ -207,7 +207,7 @@ func spills(t *testing.T, settings string, hides bool) {
 	tell := func(v any) { b, _ := json.Marshal(v); told.Write(append(b, '\n')) }
 	first := e.Execute(t.Context(), retort.Request{Code: spillingProgram})
 	tell(first)
-	if first.Status != run.StatusOK || !strings.Contains(first.Output, "SECRET") {
+	if first.Status != core.StatusOK || !strings.Contains(first.Output, "SECRET") {
 		t.Fatalf("%s %+v %s", first.Status, first.Error, first.Output)
 	}
 	if got := taker.got(); !strings.Contains(got, "[SECRET") {
@@ -230,7 +230,7 @@ func spills(t *testing.T, settings string, hides bool) {
 	tell(diagnosis)
 	found, err := e.Search(t.Context(), retort.Query{Text: "get it", Detail: "full"})
 	tell(found)
-	definitions, err2 := e.Describe(t.Context(), []string{"spill.getIt"}, run.TypeScript)
+	definitions, err2 := e.Describe(t.Context(), []string{"spill.getIt"}, core.TypeScript)
 	tell(definitions)
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func spills(t *testing.T, settings string, hides bool) {
 	if part, err := e.ReadFile("", "kept.json", 0, 0, ""); err != nil || !strings.Contains(part.Content, "SECRET") {
 		t.Errorf("%v %s", err, part.Content)
 	}
-	if o := e.SaveSkill(t.Context(), retort.Request{}, run.SkillDraft{Name: "a", Description: "keeps what is not to be kept", Code: `export default () => '` + plantedToken + `'`}); o.Error == nil || !strings.Contains(o.Error.Message, "secret") {
+	if o := e.SaveSkill(t.Context(), retort.Request{}, core.SkillDraft{Name: "a", Description: "keeps what is not to be kept", Code: `export default () => '` + plantedToken + `'`}); o.Error == nil || !strings.Contains(o.Error.Message, "secret") {
 		t.Error("a skill with a secret is kept")
 	}
 	personal := []string{plantedMail, plantedCard}
@@ -310,7 +310,7 @@ func wholeRecord(t *testing.T, home, keys string) []byte {
 		Codes:  func() ([]byte, error) { return seal.ReadKey(filepath.Join(keys, "audit.key")) },
 	}}
 	for _, file := range files {
-		s, err := store.Open(t.Context(), file, store.Options{ReadOnly: true})
+		s, err := sqlstore.Open(t.Context(), file, sqlstore.Options{ReadOnly: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -410,7 +410,7 @@ func TestWhatWaitsHasNoSecrets(t *testing.T) {
 	e.Settle(t.Context())
 	o := e.Execute(t.Context(), retort.Request{Code: `await other.createNote({text: '` + plantedToken + `'}); return await other.deleteAll({text: '` + plantedToken + `'})`})
 	text, _ := json.Marshal(o)
-	if o.Status != run.StatusPendingApproval {
+	if o.Status != core.StatusPendingApproval {
 		t.Fatalf("%s", text)
 	}
 	nowhere(t, "what is told", text, false, nil)
@@ -420,7 +420,7 @@ func TestWhatWaitsHasNoSecrets(t *testing.T) {
 	if !bytes.Contains(question, []byte(waiting[0].Digest)) || !bytes.Contains(question, []byte(waiting[0].ID)) || !bytes.Contains(question, []byte("[SECRET other API_TOKEN]")) {
 		t.Errorf("the webhook is sent %s", question)
 	}
-	if err := e.Decide(waiting[0].ID, waiting[0].Digest, run.Answer{Approve: true}); err != nil {
+	if err := e.Decide(waiting[0].ID, waiting[0].Digest, core.Answer{Approve: true}); err != nil {
 		t.Fatal(err)
 	}
 	testenv.WaitUntil(t, "the call has left", func() bool { return other.got() != "" })

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/run"
-	"retort/internal/skills/lift"
+	"retort/internal/core"
+	"retort/internal/skills/extract"
 )
 
 // Ran is a program of the record, and how it ended.
 type Ran struct {
 	Code     string // with tokens for what is personal
-	Language run.Language
+	Language core.Language
 	Status   Status
 }
 
@@ -26,18 +26,18 @@ func ProgramOf(ctx context.Context, c Config, execution string) (Ran, error) {
 	var r Ran
 	for _, e := range page.Entries {
 		switch e.Kind {
-		case run.EventRequest:
+		case core.EventRequest:
 			var body struct{ Code string }
-			var facts struct{ Language run.Language }
+			var facts struct{ Language core.Language }
 			_ = json.Unmarshal(e.Body, &body) // without it there is no code, which is said
 			_ = json.Unmarshal(e.Facts, &facts)
 			r.Code, r.Language = body.Code, facts.Language
-		case run.EventEnd:
+		case core.EventEnd:
 			r.Status = Status(e.Status)
 		}
 	}
 	if r.Code == "" {
-		return r, run.Errorf(run.KindInvalidArguments, "skills.from", "the record has no program of the execution %q", execution).
+		return r, core.Errorf(core.KindInvalidArguments, "skills.from", "the record has no program of the execution %q", execution).
 			WithHint("it was a single call, or what it was has been erased; with auditLogging: false there is none at all")
 	}
 	return r, nil
@@ -47,15 +47,15 @@ func ProgramOf(ctx context.Context, c Config, execution string) (Ran, error) {
 // would not pass the gate as a parameter stays a literal. The Outcome is that of SaveSkill; lifted are the names of
 // the parameters.
 func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran Ran, d SkillDraft) (o Outcome, lifted []string, err error) {
-	if ran.Status != run.StatusOK {
-		return o, nil, run.Errorf(run.KindInvalidArguments, "skills.from", "the execution has not succeeded: %s", ran.Status).WithHint("save one that did")
+	if ran.Status != core.StatusOK {
+		return o, nil, core.Errorf(core.KindInvalidArguments, "skills.from", "the execution has not succeeded: %s", ran.Status).WithHint("save one that did")
 	}
-	if refused := run.ValidSkillName(d.Name); refused != nil {
+	if refused := core.ValidSkillName(d.Name); refused != nil {
 		return o, nil, refused
 	}
 	var skip []string
 	for {
-		made, refused := lift.Program(ran.Code, ran.Language, d.Name, skip)
+		made, refused := extract.Program(ran.Code, ran.Language, d.Name, skip)
 		if refused != nil {
 			return o, nil, refused
 		}
@@ -64,7 +64,7 @@ func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran Ran, d SkillD
 		for _, p := range made.Params {
 			lifted = append(lifted, p.Name)
 		}
-		if o.Status != run.StatusRejected || o.Error == nil || o.Error.Kind != run.KindType && o.Error.Kind != run.KindSyntax || len(lifted) == 0 {
+		if o.Status != core.StatusRejected || o.Error == nil || o.Error.Kind != core.KindType && o.Error.Kind != core.KindSyntax || len(lifted) == 0 {
 			return o, lifted, nil
 		}
 		skip = append(skip, wrongly(made, o.Error.Line)...)
@@ -72,7 +72,7 @@ func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran Ran, d SkillD
 }
 
 // wrongly are the parameters that are to blame for a line that does not pass: those that it names, else all.
-func wrongly(made lift.Lifted, line int) (names []string) {
+func wrongly(made extract.Lifted, line int) (names []string) {
 	lines := strings.Split(made.Code, "\n")
 	for _, p := range made.Params {
 		if line >= 1 && line <= len(lines) && slices.Contains(strings.FieldsFunc(lines[line-1], notInName), p.Name) && !strings.Contains(lines[line-1], "function ") {

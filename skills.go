@@ -8,19 +8,19 @@ import (
 	"slices"
 	"strings"
 
+	"retort/internal/core"
 	"retort/internal/pipeline"
-	"retort/internal/pipeline/gate"
-	"retort/internal/run"
+	"retort/internal/pipeline/check"
 	"retort/internal/skills"
-	"retort/internal/skills/lift"
+	"retort/internal/skills/extract"
 )
 
 // The nouns of skills.
 type (
-	SkillDraft  = run.SkillDraft  // asks for a skill to be saved
-	SavedSkill  = run.SavedSkill  // what is told of it then
-	SkillInfo   = run.SkillInfo   // one skill in a list
-	LoadedSkill = run.LoadedSkill // a skill with its code
+	SkillDraft  = core.SkillDraft  // asks for a skill to be saved
+	SavedSkill  = core.SavedSkill  // what is told of it then
+	SkillInfo   = core.SkillInfo   // one skill in a list
+	LoadedSkill = core.LoadedSkill // a skill with its code
 )
 
 // SaveSkill saves a program's functions for other programs, once they have passed the
@@ -29,8 +29,8 @@ type (
 func (e *Engine) SaveSkill(ctx context.Context, r Request, d SkillDraft) Outcome {
 	o := e.pipeline.SaveSkill(ctx, r, d)
 	lang := pipeline.LanguageOf(Request{Language: d.Language, Code: d.Code})
-	if o.Error != nil && errors.Is(o.Error, gate.ErrNoFunctions) && lift.Returns(d.Code, lang) {
-		d.Code, d.Language = lift.Body(d.Code, lang, strings.ReplaceAll(d.Name, "_", "-")).Code, lang
+	if o.Error != nil && errors.Is(o.Error, check.ErrNoFunctions) && extract.Returns(d.Code, lang) {
+		d.Code, d.Language = extract.Body(d.Code, lang, strings.ReplaceAll(d.Name, "_", "-")).Code, lang
 		o = e.pipeline.SaveSkill(ctx, r, d)
 	}
 	return e.logged("saved a skill", o)
@@ -90,7 +90,7 @@ func (e *Engine) ExportSkill(name, dir string) (string, error) {
 func (e *Engine) ImportSkill(ctx context.Context, r Request, dir string, forUser bool) Outcome {
 	s, err := skills.ReadFolder(dir)
 	if err != nil {
-		return Outcome{Status: run.StatusRejected, Error: err}
+		return Outcome{Status: core.StatusRejected, Error: err}
 	}
 	return e.SaveSkill(ctx, r, SkillDraft{Name: s.Name, Code: s.Code, Description: s.Description, Language: s.Language, Tags: s.Tags, Triggers: s.Triggers, Instructions: instructionsOf(s), ForUser: forUser})
 }
@@ -123,8 +123,8 @@ func (e *Engine) CallOfSkill(ctx context.Context, name, function string, values 
 		return Request{}, err
 	}
 	var code strings.Builder
-	if s.Language == run.Python {
-		fmt.Fprintf(&code, "import inspect, json\nfrom skills.%s import %s as f\n\nanswer = f(", run.SkillIdentifier(s.Name, run.Python), f.Name)
+	if s.Language == core.Python {
+		fmt.Fprintf(&code, "import inspect, json\nfrom skills.%s import %s as f\n\nanswer = f(", core.SkillIdentifier(s.Name, core.Python), f.Name)
 		for _, a := range args {
 			if a.value != nil {
 				text, _ := json.Marshal(string(a.value)) // a string is always JSON, and its JSON is Python
@@ -164,12 +164,12 @@ func functionOf(s skills.Skill, name string) (skills.Function, *Error) {
 		wanted = names[0]
 	}
 	if wanted == "" {
-		wanted = run.SkillIdentifier(s.Name, s.Language)
+		wanted = core.SkillIdentifier(s.Name, s.Language)
 	}
 	if i := slices.Index(names, wanted); i >= 0 {
 		return s.Functions[i], nil
 	}
-	return skills.Function{}, run.Errorf(run.KindInvalidArguments, "skills.run", "the skill %s has no function %q", s.Name, wanted).
+	return skills.Function{}, core.Errorf(core.KindInvalidArguments, "skills.run", "the skill %s has no function %q", s.Name, wanted).
 		WithHint("name one of %s", strings.Join(names, ", "))
 }
 
@@ -183,13 +183,13 @@ func argumentsOf(f skills.Function, values map[string]json.RawMessage) ([]argume
 	params := skills.Params(f)
 	for name := range values {
 		if !slices.Contains(params, name) {
-			return nil, run.Errorf(run.KindInvalidArguments, "skills.run", "%s has no parameter %q", f.Name, name).WithHint("it has %s", strings.Join(params, ", "))
+			return nil, core.Errorf(core.KindInvalidArguments, "skills.run", "%s has no parameter %q", f.Name, name).WithHint("it has %s", strings.Join(params, ", "))
 		}
 	}
 	if f.Whole {
 		whole, err := json.Marshal(values)
 		if err != nil {
-			return nil, run.Errorf(run.KindInvalidArguments, "skills.run", "%w", err)
+			return nil, core.Errorf(core.KindInvalidArguments, "skills.run", "%w", err)
 		}
 		return []argument{{"", whole}}, nil
 	}

@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 func saved(t *testing.T, e *retort.Engine, d retort.SkillDraft) retort.SavedSkill {
 	t.Helper()
-	yes := func(context.Context, run.Approval) (run.Answer, bool) { return run.Answer{Approve: true}, true }
+	yes := func(context.Context, core.Approval) (core.Answer, bool) { return core.Answer{Approve: true}, true }
 	o := e.SaveSkill(retort.WithChannel(t.Context(), yes), retort.Request{}, d)
 	var s retort.SavedSkill
 	if o.Error != nil || json.Unmarshal(o.Result, &s) != nil {
@@ -34,12 +34,12 @@ func skilled(t *testing.T, settings string) *retort.Engine {
 // version is none to another.
 func TestApprovalOfSkills(t *testing.T) {
 	e := skilled(t, "approval: {autoApproveLow: false, autoApproveMedium: true}")
-	asked := func(version string) run.Approval {
+	asked := func(version string) core.Approval {
 		saved(t, e, retort.SkillDraft{Name: "greet", Description: "Greets.", Code: "export const greet = () => '" + version + "';"})
-		var seen run.Approval
-		ctx := retort.WithChannel(t.Context(), func(_ context.Context, a run.Approval) (run.Answer, bool) {
+		var seen core.Approval
+		ctx := retort.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.Answer, bool) {
 			seen = a
-			return run.Answer{Approve: true}, true
+			return core.Answer{Approve: true}, true
 		})
 		o := e.Execute(ctx, retort.Request{Code: "import { greet } from './skills/greet'; return greet()"})
 		if o.Error != nil || string(o.Result) != `"`+version+`"` {
@@ -84,7 +84,7 @@ func TestTokensInSkills(t *testing.T) {
 	e, _ := judgedAt(t, home, "")
 	code := "export const f = () => '[EMAIL_1]';"
 	o := e.SaveSkill(t.Context(), retort.Request{}, retort.SkillDraft{Name: "token", Description: "Has a token", Code: code})
-	if o.Status != run.StatusDenied || o.Error == nil || !strings.Contains(o.Error.Message, "[EMAIL_1]") {
+	if o.Status != core.StatusDenied || o.Error == nil || !strings.Contains(o.Error.Message, "[EMAIL_1]") {
 		t.Errorf("%+v %v", o, o.Error)
 	}
 	dir := filepath.Join(home, "skills", "token")
@@ -107,7 +107,7 @@ func saveThreeSkills(tb testing.TB, e *retort.Engine) {
 	tb.Helper()
 	for _, name := range []string{"a", "b", "c"} {
 		d := retort.SkillDraft{Name: name, Description: "One of three.", Code: strings.Repeat("/** A line of text. */\n", 200) + "export const f = (n: number) => n + 1;"}
-		if o := e.SaveSkill(tb.Context(), retort.Request{}, d); o.Status != run.StatusOK {
+		if o := e.SaveSkill(tb.Context(), retort.Request{}, d); o.Status != core.StatusOK {
 			tb.Fatalf("%+v", o.Error)
 		}
 	}
@@ -148,23 +148,23 @@ func TestSkillFrom(t *testing.T) {
 	e.Settle(t.Context())
 	for _, c := range []struct {
 		code   string
-		lang   run.Language
+		lang   core.Language
 		lifted string
 	}{
-		{"return (await drive.getDocument({ documentId: 'abc123', format: 'text' })).title", run.TypeScript, "documentId format"},
-		{"const kinds: Record<'a' | 'b', number> = { a: 1, b: 2 };\nconst k = { kind: 'a' } as const;\nreturn kinds[k.kind] + (await drive.getDocument({ documentId: '[EMAIL_1]' })).title", run.TypeScript, "a b kind documentId"},
-		{"const f = 'text';\nconst n: 'text' = f;\nreturn n.nothing ?? (await drive.getDocument({ documentId: 'abc123', format: f }))", run.TypeScript, "f documentId"},
-		{"return await drive.shareFile({ fileId: 'f1', grant: { type: 'domain', domain: 'example.org', role: 'reader' } })", run.TypeScript, "fileId type domain role"},
-		{"type K = { kind: 'a', n: number };\nconst k: K = { n: 7, kind: 'a' };\nreturn k.n + (await drive.getDocument({ documentId: 'abc123' })).title", run.TypeScript, "n kind documentId"},
-		{"const x = [{ arguments: 'no name' }];\nreturn x.length + (await drive.getDocument({ documentId: 'abc123' })).title", run.TypeScript, ""},
-		{"doc = drive.get_document(documentId='abc123')\nresult = doc['title']", run.Python, "document_id"},
+		{"return (await drive.getDocument({ documentId: 'abc123', format: 'text' })).title", core.TypeScript, "documentId format"},
+		{"const kinds: Record<'a' | 'b', number> = { a: 1, b: 2 };\nconst k = { kind: 'a' } as const;\nreturn kinds[k.kind] + (await drive.getDocument({ documentId: '[EMAIL_1]' })).title", core.TypeScript, "a b kind documentId"},
+		{"const f = 'text';\nconst n: 'text' = f;\nreturn n.nothing ?? (await drive.getDocument({ documentId: 'abc123', format: f }))", core.TypeScript, "f documentId"},
+		{"return await drive.shareFile({ fileId: 'f1', grant: { type: 'domain', domain: 'example.org', role: 'reader' } })", core.TypeScript, "fileId type domain role"},
+		{"type K = { kind: 'a', n: number };\nconst k: K = { n: 7, kind: 'a' };\nreturn k.n + (await drive.getDocument({ documentId: 'abc123' })).title", core.TypeScript, "n kind documentId"},
+		{"const x = [{ arguments: 'no name' }];\nreturn x.length + (await drive.getDocument({ documentId: 'abc123' })).title", core.TypeScript, ""},
+		{"doc = drive.get_document(documentId='abc123')\nresult = doc['title']", core.Python, "document_id"},
 	} {
-		o, lifted, err := e.SaveSkillFrom(t.Context(), retort.Request{}, retort.Ran{Code: c.code, Language: c.lang, Status: run.StatusOK}, retort.SkillDraft{Name: "from-it", Description: "Titles."})
-		if err != nil || o.Status != run.StatusOK || strings.Join(lifted, " ") != c.lifted {
+		o, lifted, err := e.SaveSkillFrom(t.Context(), retort.Request{}, retort.Ran{Code: c.code, Language: c.lang, Status: core.StatusOK}, retort.SkillDraft{Name: "from-it", Description: "Titles."})
+		if err != nil || o.Status != core.StatusOK || strings.Join(lifted, " ") != c.lifted {
 			t.Errorf("%s: %s %v, %v %+v", c.code, o.Status, lifted, err, o.Error)
 		}
 	}
-	if _, _, err := e.SaveSkillFrom(t.Context(), retort.Request{}, retort.Ran{Code: "return 1", Status: run.StatusError}, retort.SkillDraft{Name: "x", Description: "x"}); err == nil {
+	if _, _, err := e.SaveSkillFrom(t.Context(), retort.Request{}, retort.Ran{Code: "return 1", Status: core.StatusError}, retort.SkillDraft{Name: "x", Description: "x"}); err == nil {
 		t.Error("a program that failed was saved")
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"retort/internal/audit"
+	"retort/internal/audit/sqlstore"
 	"retort/internal/config"
-	"retort/internal/run"
-	"retort/internal/store"
+	"retort/internal/core"
 )
 
 // Span says what usage is about.
@@ -39,10 +39,10 @@ func Used(ctx context.Context, c Config, s Span) (Usage, error) {
 		return Usage{}, err
 	}
 	if !loaded.Settings.AuditLogging.Bool() || loaded.Home == "" {
-		return Usage{}, run.Errorf(run.KindInvalidArguments, "stats", "nothing is recorded that could be counted").
+		return Usage{}, core.Errorf(core.KindInvalidArguments, "stats", "nothing is recorded that could be counted").
 			WithHint("auditLogging: true in retort.yaml has executions recorded from then on")
 	}
-	kept, err := c.record(ctx, store.Options{ReadOnly: true})
+	kept, err := c.record(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
 		return Usage{}, known(err)
 	}
@@ -57,7 +57,7 @@ func Used(ctx context.Context, c Config, s Span) (Usage, error) {
 		}
 	}
 	for _, err := range kept.Unread() {
-		u.Warnings = append(u.Warnings, "left out: "+run.AsError(err).Message)
+		u.Warnings = append(u.Warnings, "left out: "+core.AsError(err).Message)
 	}
 	u.Cost = costOf(loaded.Settings.Stats.Price, u.Usage)
 	return u, nil
@@ -76,7 +76,7 @@ type Recorded struct {
 	Executions int64            `json:"executions"`
 	ByStatus   map[string]int64 `json:"by_status,omitempty"`
 	ToolCalls  int64            `json:"tool_calls"`
-	Tokens     run.Tokens       `json:"tokens"`
+	Tokens     core.Tokens      `json:"tokens"`
 	Since      string           `json:"since,omitempty"` // a day
 }
 
@@ -167,7 +167,7 @@ func (e *Engine) history(session string) *Recorded {
 	}
 	span := Span{Session: session, Principal: e.pipeline.Policy.Principal()}
 	return e.recalled.of(span.Principal+"\x00"+session, func(ctx context.Context) (*Recorded, error) {
-		kept, err := e.parts.recorded(ctx, store.Options{ReadOnly: true})
+		kept, err := e.parts.recorded(ctx, sqlstore.Options{ReadOnly: true})
 		if err != nil {
 			return nil, err
 		}
@@ -176,7 +176,7 @@ func (e *Engine) history(session string) *Recorded {
 		if err != nil {
 			return nil, err
 		}
-		total := &Recorded{Executions: u.Executions, ByStatus: u.ByStatus, ToolCalls: u.Calls, Tokens: run.Tokens{Returned: int(u.Returned), Avoided: int(u.Avoided)}}
+		total := &Recorded{Executions: u.Executions, ByStatus: u.ByStatus, ToolCalls: u.Calls, Tokens: core.Tokens{Returned: int(u.Returned), Avoided: int(u.Avoided)}}
 		if len(u.Days) > 0 {
 			total.Since = u.Days[0].Day
 		}

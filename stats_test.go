@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/testenv"
+	"retort/internal/devel/testenv"
 )
 
 // TestStatsOfTheRecord checks that an engine's statistics include what other engines have recorded.

@@ -7,38 +7,38 @@ import (
 	"strings"
 	"time"
 
+	"retort/internal/agent"
+	"retort/internal/agent/model"
+	"retort/internal/agent/templates"
 	"retort/internal/config"
-	"retort/internal/ledger"
-	"retort/internal/model"
-	"retort/internal/orchestrator"
+	"retort/internal/core"
 	"retort/internal/pipeline"
-	"retort/internal/pipeline/emit"
-	"retort/internal/run"
-	"retort/internal/secrets"
-	"retort/internal/templates"
+	"retort/internal/pipeline/bindings"
+	"retort/internal/privacy/secrets"
+	"retort/internal/tokens"
 )
 
 // The nouns of tasks.
 type (
-	Task     = run.Task     // something to be done, said in words
-	Budget   = run.Budget   // what bounds it
-	TaskStep = run.TaskStep // how far it is
+	Task     = core.Task     // something to be done, said in words
+	Budget   = core.Budget   // what bounds it
+	TaskStep = core.TaskStep // how far it is
 )
 
 // Wrapped is a file of the wrappers as the project's templates have it.
-func (e *Engine) Wrapped(lang run.Language, path, code string) string {
+func (e *Engine) Wrapped(lang core.Language, path, code string) string {
 	return e.pipeline.Wrapped(lang, path, code)
 }
 
 // orchestrator does the tasks of whoever the engine is for.
-func (e *Engine) orchestrator() *orchestrator.Orchestrator {
+func (e *Engine) orchestrator() *agent.Orchestrator {
 	s := e.config.Settings
-	return &orchestrator.Orchestrator{
+	return &agent.Orchestrator{
 		Finder: finder{e}, Runner: e.pipeline, Screen: screened{e.pipeline, e.secrets}, Recorder: e.pipeline, Templates: e.templates,
-		Model: e.modelOf, Count: ledger.Count, Parked: e.parked, Principal: e.pipeline.Policy.Principal(),
-		Options: orchestrator.Options{
+		Model: e.modelOf, Count: tokens.Count, Parked: e.parked, Principal: e.pipeline.Policy.Principal(),
+		Options: agent.Options{
 			Attempts: s.Orchestrator.Attempts, Tools: s.Orchestrator.Tools, Tokens: s.Orchestrator.Tokens, MaxTokens: s.Model.MaxTokens,
-			Price: orchestrator.Price(s.Model.Price),
+			Price: agent.Price(s.Model.Price),
 		},
 	}
 }
@@ -46,7 +46,7 @@ func (e *Engine) orchestrator() *orchestrator.Orchestrator {
 // finder finds what a task may need. What it looks for is recorded.
 type finder struct{ engine *Engine }
 
-func (f finder) Search(ctx context.Context, q run.Query) (run.Found, error) {
+func (f finder) Search(ctx context.Context, q core.Query) (core.Found, error) {
 	return f.engine.Search(ctx, q)
 }
 
@@ -66,11 +66,11 @@ func (f finder) Settled(ctx context.Context, tell func(string)) {
 	f.engine.live.Settle(ctx)
 }
 
-func (f finder) LoadSkill(name, version, session string) (run.LoadedSkill, *run.Error) {
+func (f finder) LoadSkill(name, version, session string) (core.LoadedSkill, *core.Error) {
 	return f.engine.pipeline.LoadSkill(name, version, session)
 }
 
-func (f finder) Offer(ctx context.Context, names []string, lang run.Language, full bool) ([]run.Offer, *run.Error) {
+func (f finder) Offer(ctx context.Context, names []string, lang core.Language, full bool) ([]core.Offer, *core.Error) {
 	return f.engine.pipeline.Offer(ctx, names, lang, full)
 }
 
@@ -80,12 +80,12 @@ type screened struct {
 	secrets  *secrets.Masker
 }
 
-func (s screened) Text(session, text string) (string, *run.Error) {
+func (s screened) Text(session, text string) (string, *core.Error) {
 	clean, _, err := s.pipeline.Sanitize(session, s.secrets.MaskString(text))
-	return clean, run.AsError(err)
+	return clean, core.AsError(err)
 }
 
-func (s screened) JSON(session string, raw json.RawMessage) (json.RawMessage, *run.Error) {
+func (s screened) JSON(session string, raw json.RawMessage) (json.RawMessage, *core.Error) {
 	return s.pipeline.Sealed(session, s.secrets.Mask(raw))
 }
 
@@ -96,7 +96,7 @@ func (e *Engine) modelOf(ctx context.Context) model.Model {
 	switch p := e.config.Settings.Model.Provider; {
 	case e.model != nil:
 		return e.model
-	case (p == config.ProviderAuto || p == config.ProviderSampling) && run.PeerOf(ctx).Samples:
+	case (p == config.ProviderAuto || p == config.ProviderSampling) && core.PeerOf(ctx).Samples:
 		return model.Sampling{}
 	}
 	return nil
@@ -108,7 +108,7 @@ func (p *parts) words() error {
 	if p.config.Home != "" {
 		dir = filepath.Join(p.config.Home, "templates")
 	}
-	var refused *run.Error
+	var refused *core.Error
 	if p.templates, refused = templates.Open(dir); refused != nil {
 		return refused
 	}
@@ -138,13 +138,13 @@ func (p *parts) words() error {
 }
 
 // wrapper is how the project wants the files of wrappers; nil: as they are made.
-func (p *parts) wrapper() func(run.Language, string, string) string {
+func (p *parts) wrapper() func(core.Language, string, string) string {
 	if p.templates.Changed(templates.WrapperTS) == "" && p.templates.Changed(templates.WrapperPy) == "" {
 		return nil
 	}
-	return func(lang run.Language, path, code string) string {
+	return func(lang core.Language, path, code string) string {
 		name := templates.WrapperTS
-		if lang == run.Python {
+		if lang == core.Python {
 			name = templates.WrapperPy
 		}
 		text, refused := p.templates.Render(name, templates.WrapperData{Path: path, Code: code})
@@ -156,13 +156,13 @@ func (p *parts) wrapper() func(run.Language, string, string) string {
 }
 
 // stub is how the project wants models to be told of a tool; nil: as it is made.
-func (p *parts) stub() func(run.Language, *run.Tool, string, string, bool) string {
+func (p *parts) stub() func(core.Language, *core.Tool, string, string, bool) string {
 	if p.templates.Changed(templates.StubTS) == "" && p.templates.Changed(templates.StubPy) == "" {
 		return nil
 	}
-	return func(lang run.Language, t *run.Tool, name, definition string, full bool) string {
+	return func(lang core.Language, t *core.Tool, name, definition string, full bool) string {
 		file := templates.StubTS
-		if lang == run.Python {
+		if lang == core.Python {
 			file = templates.StubPy
 		}
 		text, refused := p.templates.Render(file, templates.StubData{Server: t.Server, Tool: t.Name, Name: name, Definition: definition, Full: full})
@@ -181,7 +181,7 @@ func (p *parts) provesStub(name templates.Name) error {
 	}
 	text, refused := p.templates.Render(name, templates.Example(name))
 	if refused == nil && !strings.Contains(text, templates.ExampleDefinition) {
-		refused = run.Errorf(run.KindInvalidArguments, "templates", "%s: {{.definition}} is not in it as it is", file)
+		refused = core.Errorf(core.KindInvalidArguments, "templates", "%s: {{.definition}} is not in it as it is", file)
 	}
 	if refused != nil {
 		return refused.WithHint("mend the file, or remove it: then the built-in one counts")
@@ -191,8 +191,8 @@ func (p *parts) provesStub(name templates.Name) error {
 
 // provesTemplates refuses templates of the project whose output would not pass the gate.
 func (p *parts) provesTemplates(ctx context.Context) error {
-	for name, lang := range map[templates.Name]run.Language{
-		templates.SkeletonTS: run.TypeScript, templates.WrapperTS: run.TypeScript, templates.SkeletonPy: run.Python, templates.WrapperPy: run.Python,
+	for name, lang := range map[templates.Name]core.Language{
+		templates.SkeletonTS: core.TypeScript, templates.WrapperTS: core.TypeScript, templates.SkeletonPy: core.Python, templates.WrapperPy: core.Python,
 	} {
 		file := p.templates.Changed(name)
 		if file == "" {
@@ -200,7 +200,7 @@ func (p *parts) provesTemplates(ctx context.Context) error {
 		}
 		text, refused := p.templates.Render(name, templates.Example(name))
 		if refused == nil && (name == templates.WrapperTS || name == templates.WrapperPy) && !strings.Contains(text, templates.ExampleCode(name)) {
-			refused = run.Errorf(run.KindInvalidArguments, "templates", "%s: {{.code}} is not in it as it is", file)
+			refused = core.Errorf(core.KindInvalidArguments, "templates", "%s: {{.code}} is not in it as it is", file)
 		}
 		if refused == nil {
 			refused = p.proves(ctx, file, lang, text)
@@ -218,13 +218,13 @@ func (p *parts) provesTemplates(ctx context.Context) error {
 }
 
 // proves checks what was made with a template, against a tool of its example.
-func (p *parts) proves(ctx context.Context, file string, lang run.Language, text string) *run.Error {
-	names, tools := emit.AssignServer([]string{"sample"})["sample"], emit.AssignTools([]string{"listThings"})["listThings"]
-	tool := &run.Tool{Server: "sample", Name: "listThings", TypeScript: tools.TypeScript, Python: tools.Python, InputSchema: json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer"}}}`)}
-	sample := run.NewToolset([]*run.Server{{Name: "sample", TypeScript: names.TypeScript, Python: names.Python, Tools: []*run.Tool{tool}}})
-	_, refused := p.pipeline.Gate.Check(ctx, run.Request{Language: lang, Code: text, Name: filepath.Base(file)}, sample, nil)
-	if refused == nil || refused.Kind == run.KindSandboxUnavailable {
+func (p *parts) proves(ctx context.Context, file string, lang core.Language, text string) *core.Error {
+	names, tools := bindings.AssignServer([]string{"sample"})["sample"], bindings.AssignTools([]string{"listThings"})["listThings"]
+	tool := &core.Tool{Server: "sample", Name: "listThings", TypeScript: tools.TypeScript, Python: tools.Python, InputSchema: json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer"}}}`)}
+	sample := core.NewToolset([]*core.Server{{Name: "sample", TypeScript: names.TypeScript, Python: names.Python, Tools: []*core.Tool{tool}}})
+	_, refused := p.pipeline.Gate.Check(ctx, core.Request{Language: lang, Code: text, Name: filepath.Base(file)}, sample, nil)
+	if refused == nil || refused.Kind == core.KindSandboxUnavailable {
 		return nil
 	}
-	return run.Errorf(run.KindInvalidArguments, "templates", "%s: what it makes does not pass the gate, at line %d of that: %s", file, refused.Line, refused.Message)
+	return core.Errorf(core.KindInvalidArguments, "templates", "%s: what it makes does not pass the gate, at line %d of that: %s", file, refused.Line, refused.Message)
 }

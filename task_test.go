@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/demo"
-	"retort/internal/model/modeltest"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/agent/model/modeltest"
+	"retort/internal/core"
+	"retort/internal/devel/demo"
+	"retort/internal/devel/testenv"
 )
 
 // office is an engine with a scripted model, and the servers behind it, whose own record of effects is the judge.
@@ -61,7 +61,7 @@ func newOfficeWith(t *testing.T, provider, settings string, script func(n int, a
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.ContainsFunc(found.Tools, func(f run.FoundTool) bool { return f.Server == "crm" })
+		return slices.ContainsFunc(found.Tools, func(f core.FoundTool) bool { return f.Server == "crm" })
 	})
 	return o
 }
@@ -99,44 +99,44 @@ const (
 func TestTask(t *testing.T) {
 	for name, c := range map[string]struct {
 		script   func(int, modeltest.Asked) modeltest.Step
-		status   run.Status
-		kind     run.Kind
+		status   core.Status
+		kind     core.Kind
 		attempts int
 		effects  int
 		asked    string // is in what the model was told at last
 	}{
-		"right at first":  {writes(create + ` return 'done'`), run.StatusOK, "", 1, 1, ""},
-		"wrong tool name": {writes(`return crm.creatRecord({})`, create+` return 1`), run.StatusOK, "", 2, 1, "creatRecord"},
-		"type error":      {writes(`return crm.createRecord({ objectTyp: 'Lead', data: {} })`, create+` return 1`), run.StatusOK, "", 2, 1, "objectTyp"},
+		"right at first":  {writes(create + ` return 'done'`), core.StatusOK, "", 1, 1, ""},
+		"wrong tool name": {writes(`return crm.creatRecord({})`, create+` return 1`), core.StatusOK, "", 2, 1, "creatRecord"},
+		"type error":      {writes(`return crm.createRecord({ objectTyp: 'Lead', data: {} })`, create+` return 1`), core.StatusOK, "", 2, 1, "objectTyp"},
 		"error after one effect": {
-			writes(create+` throw new Error('half way')`, createTwo+` return 1`), run.StatusDenied, run.KindPolicy, 2, 1, "Do not make them again",
+			writes(create+` throw new Error('half way')`, createTwo+` return 1`), core.StatusDenied, core.KindPolicy, 2, 1, "Do not make them again",
 		},
-		"goes on after it": {writes(create+` throw new Error('half way')`, `return 'the rest'`), run.StatusOK, "", 2, 1, "it was made"},
-		"does it again":    {writes(create + ` throw new Error('half way')`), run.StatusDenied, run.KindPolicy, 2, 1, "LastName"},
-		"never right":      {writes(`const x: number = ;`), run.StatusRejected, run.KindSyntax, 3, 0, "last attempt"},
-		"no program":       {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Text: "I would begin by thinking."} }, run.StatusError, run.KindRuntime, 3, 0, "There was no program"},
-		"endless talk":     {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Endless: true} }, run.StatusError, run.KindRuntime, 3, 0, "too long"},
-		"declines":         {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Refuse: "no"} }, run.StatusDenied, run.KindPolicy, 0, 0, ""},
-		"invalid JSON":     {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Raw: "{"} }, run.StatusError, run.KindUpstreamGone, 0, 0, ""},
-		"says nothing":     {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Hang: true} }, run.StatusTimeout, run.KindUpstreamTimeout, 0, 0, ""},
+		"goes on after it": {writes(create+` throw new Error('half way')`, `return 'the rest'`), core.StatusOK, "", 2, 1, "it was made"},
+		"does it again":    {writes(create + ` throw new Error('half way')`), core.StatusDenied, core.KindPolicy, 2, 1, "LastName"},
+		"never right":      {writes(`const x: number = ;`), core.StatusRejected, core.KindSyntax, 3, 0, "last attempt"},
+		"no program":       {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Text: "I would begin by thinking."} }, core.StatusError, core.KindRuntime, 3, 0, "There was no program"},
+		"endless talk":     {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Endless: true} }, core.StatusError, core.KindRuntime, 3, 0, "too long"},
+		"declines":         {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Refuse: "no"} }, core.StatusDenied, core.KindPolicy, 0, 0, ""},
+		"invalid JSON":     {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Raw: "{"} }, core.StatusError, core.KindUpstreamGone, 0, 0, ""},
+		"says nothing":     {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Hang: true} }, core.StatusTimeout, core.KindUpstreamTimeout, 0, 0, ""},
 		"busy for a while": {
 			func(n int, a modeltest.Asked) modeltest.Step {
 				if n == 1 {
 					return modeltest.Step{Status: 429, Header: map[string]string{"Retry-After": "0"}}
 				}
 				return writes(create+` return 1`)(n, a)
-			}, run.StatusOK, "", 1, 1, "",
+			}, core.StatusOK, "", 1, 1, "",
 		},
 	} {
 		for _, provider := range []string{"openai", "anthropic"} {
 			t.Run(name+"/"+provider, func(t *testing.T) {
 				t.Parallel()
-				no := func(context.Context, run.Approval) (run.Answer, bool) { return run.Answer{}, true }
+				no := func(context.Context, core.Approval) (core.Answer, bool) { return core.Answer{}, true }
 				if name == "says nothing" {
 					provider += ", timeout: 1s"
 				}
 				e := newOfficeWith(t, "provider: "+provider, "", c.script)
-				o := e.ExecuteTask(run.WithChannel(t.Context(), no), retort.Task{Description: todo})
+				o := e.ExecuteTask(core.WithChannel(t.Context(), no), retort.Task{Description: todo})
 				if o.Status != c.status || o.Error != nil && o.Error.Kind != c.kind || o.Attempts != c.attempts {
 					t.Errorf("%s after %d attempts, %+v; want %s", o.Status, o.Attempts, o.Error, c.status)
 				}
@@ -147,7 +147,7 @@ func TestTask(t *testing.T) {
 				if last := asked[len(asked)-1]; !strings.Contains(last.Last, c.asked) {
 					t.Errorf("the model was told %s", last.Last)
 				}
-				if m := o.Stats.Model; m == nil || c.status == run.StatusOK && (m.InputTokens < 100 || m.Cost <= 0 || m.Currency != "$" || o.Program == "") {
+				if m := o.Stats.Model; m == nil || c.status == core.StatusOK && (m.InputTokens < 100 || m.Cost <= 0 || m.Currency != "$" || o.Program == "") {
 					t.Errorf("%+v, program %q", m, o.Program)
 				}
 			})
@@ -157,17 +157,17 @@ func TestTask(t *testing.T) {
 
 // A person is shown what was made before, and a yes to one call is none to the same one again.
 func TestTaskRepeats(t *testing.T) {
-	var asked []run.Approval
-	yes := func(_ context.Context, a run.Approval) (run.Answer, bool) {
+	var asked []core.Approval
+	yes := func(_ context.Context, a core.Approval) (core.Answer, bool) {
 		asked = append(asked, a)
-		return run.Answer{Approve: true, Scope: run.ScopeAlways}, true
+		return core.Answer{Approve: true, Scope: core.ScopeAlways}, true
 	}
 	e := newOffice(t, "", writes(create+` throw new Error('a')`, create+create+` throw new Error('b')`, createTwo+createTwo+` return 1`))
-	o := e.ExecuteTask(run.WithChannel(t.Context(), yes), retort.Task{Description: todo})
-	if o.Status != run.StatusOK || len(asked) != 3 || e.effects() != 5 {
+	o := e.ExecuteTask(core.WithChannel(t.Context(), yes), retort.Task{Description: todo})
+	if o.Status != core.StatusOK || len(asked) != 3 || e.effects() != 5 {
 		t.Fatalf("%s %+v, asked %d times, %d effects", o.Status, o.Error, len(asked), e.effects())
 	}
-	for i, want := range []run.Repeats{run.RepeatsSame, run.RepeatsSame, run.RepeatsSimilar} {
+	for i, want := range []core.Repeats{core.RepeatsSame, core.RepeatsSame, core.RepeatsSimilar} {
 		if asked[i].Repeats != want || len(asked[i].Before) == 0 || !strings.Contains(asked[i].Text(), "an earlier attempt at the same task has called it already") {
 			t.Errorf("%d: %s %v", i, asked[i].Repeats, asked[i].Before)
 		}
@@ -181,38 +181,38 @@ func TestTaskRepeats(t *testing.T) {
 func TestTaskResumes(t *testing.T) {
 	e := newOffice(t, "approval: {autoApproveMedium: false}", writes(create+` throw new Error('a')`, `return 'mended'`))
 	o := e.ExecuteTask(t.Context(), retort.Task{Description: todo})
-	if o.Status != run.StatusPendingApproval || o.Task == "" || e.effects() != 0 {
+	if o.Status != core.StatusPendingApproval || o.Task == "" || e.effects() != 0 {
 		t.Fatalf("%s %+v", o.Status, o.Error)
 	}
-	if other := e.As("somebody").Resume(t.Context(), o.ExecutionID, 0); other.Status != run.StatusRejected {
+	if other := e.As("somebody").Resume(t.Context(), o.ExecutionID, 0); other.Status != core.StatusRejected {
 		t.Errorf("somebody else has resumed it: %s", other.Status)
 	}
 	for range 10 { // the program, then the call
 		waiting := e.Waiting(o.ExecutionID)
 		for _, a := range waiting {
-			if err := e.Decide(a.ID, a.Digest, run.Answer{Approve: true}); err != nil {
+			if err := e.Decide(a.ID, a.Digest, core.Answer{Approve: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if o = e.Resume(t.Context(), o.ExecutionID, 0); o.Status != run.StatusPendingApproval {
+		if o = e.Resume(t.Context(), o.ExecutionID, 0); o.Status != core.StatusPendingApproval {
 			break
 		}
 	}
-	if o.Status != run.StatusOK || string(o.Result) != `"mended"` || o.Attempts != 2 || e.effects() != 1 {
+	if o.Status != core.StatusOK || string(o.Result) != `"mended"` || o.Attempts != 2 || e.effects() != 1 {
 		t.Errorf("%s %s %+v after %d attempts, %d effects", o.Status, o.Result, o.Error, o.Attempts, e.effects())
 	}
 }
 
 // Without a model there is everything to write the program, and a program to begin with that passes.
 func TestTaskWithoutModel(t *testing.T) {
-	for _, lang := range []run.Language{run.TypeScript, run.Python} {
+	for _, lang := range []core.Language{core.TypeScript, core.Python} {
 		e := newOffice(t, "", nil)
 		o := e.ExecuteTask(t.Context(), retort.Task{Description: "update the notes of a record\u2028 */ with ${text} of document abc", Language: lang, Inputs: json.RawMessage(`{"id":"x","__proto__":1}`)})
-		if o.Status != run.StatusRejected || o.Pack == nil || len(o.Tools) == 0 || len(o.Definitions) != len(o.Tools) || o.Error.Message != "no model configured" || !strings.Contains(o.Error.Hint, "model: {provider:") {
+		if o.Status != core.StatusRejected || o.Pack == nil || len(o.Tools) == 0 || len(o.Definitions) != len(o.Tools) || o.Error.Message != "no model configured" || !strings.Contains(o.Error.Hint, "model: {provider:") {
 			t.Fatalf("%s %+v %+v", o.Status, o.Error, o.Pack)
 		}
 		ran := e.Execute(t.Context(), retort.Request{Code: o.Skeleton, Language: lang})
-		if ran.Status != run.StatusOK || !strings.Contains(string(ran.Result), "crm.") || ran.Stats.ToolCalls != 0 {
+		if ran.Status != core.StatusOK || !strings.Contains(string(ran.Result), "crm.") || ran.Stats.ToolCalls != 0 {
 			t.Errorf("the skeleton: %s %s %+v\n%s", ran.Status, ran.Result, ran.Error, o.Skeleton)
 		}
 		text, err := json.Marshal(o)
@@ -228,15 +228,15 @@ func TestTaskWithCode(t *testing.T) {
 	for _, c := range []struct {
 		code  string
 		tools []string
-		want  run.Status
+		want  core.Status
 	}{
-		{`return (await drive.getDocument({documentId: inputs.id})).title`, []string{"drive.getDocument"}, run.StatusOK},
-		{`return (await callMCPTool('drive__get_document', {documentId: inputs.id})).title`, []string{"drive__get_document"}, run.StatusOK},
-		{`return (await drive.getDocument({documentId: inputs.id})).title`, nil, run.StatusRejected},
-		{`return await callMCPTool('cr' + 'm__create_record', {objectType: 'Lead', data: {}})`, []string{"drive.getDocument"}, run.StatusDenied},
-		{create, []string{"drive.getDocument"}, run.StatusRejected},
-		{`return (await searchTools('create a record')).length`, []string{"drive.getDocument"}, run.StatusOK},
-		{`return 1`, []string{"drive.nothing"}, run.StatusRejected},
+		{`return (await drive.getDocument({documentId: inputs.id})).title`, []string{"drive.getDocument"}, core.StatusOK},
+		{`return (await callMCPTool('drive__get_document', {documentId: inputs.id})).title`, []string{"drive__get_document"}, core.StatusOK},
+		{`return (await drive.getDocument({documentId: inputs.id})).title`, nil, core.StatusRejected},
+		{`return await callMCPTool('cr' + 'm__create_record', {objectType: 'Lead', data: {}})`, []string{"drive.getDocument"}, core.StatusDenied},
+		{create, []string{"drive.getDocument"}, core.StatusRejected},
+		{`return (await searchTools('create a record')).length`, []string{"drive.getDocument"}, core.StatusOK},
+		{`return 1`, []string{"drive.nothing"}, core.StatusRejected},
 	} {
 		o := e.ExecuteTask(t.Context(), retort.Task{Code: c.code, RequiredTools: c.tools, Inputs: json.RawMessage(`{"id":"abc123"}`)})
 		if o.Status != c.want {
@@ -262,7 +262,7 @@ func TestTaskHides(t *testing.T) {
 		return modeltest.Step{Text: "```ts\nreturn inputs.to\n```"}
 	})
 	o := e.ExecuteTask(t.Context(), retort.Task{Description: "write to ann.smith@example.org", Inputs: json.RawMessage(`{"to":"bob.jones@example.org"}`)})
-	if o.Status != run.StatusOK || strings.Contains(string(o.Result), "bob.jones") {
+	if o.Status != core.StatusOK || strings.Contains(string(o.Result), "bob.jones") {
 		t.Errorf("%s %s %+v", o.Status, o.Result, o.Error)
 	}
 	for _, a := range e.model.Asked() {
@@ -283,7 +283,7 @@ func TestTaskBudget(t *testing.T) {
 		return modeltest.Step{Text: "```ts\nreturn nothing\n```", Tokens: 1900}
 	})
 	o := e.ExecuteTask(t.Context(), retort.Task{Description: todo, Budget: retort.Budget{Tokens: 2000}})
-	if asked := len(e.model.Asked()); o.Status == run.StatusOK || asked != 1 || o.Attempts != 1 || !strings.Contains(fmt.Sprint(o.Warnings, o.Error), "tokens of the model") {
+	if asked := len(e.model.Asked()); o.Status == core.StatusOK || asked != 1 || o.Attempts != 1 || !strings.Contains(fmt.Sprint(o.Warnings, o.Error), "tokens of the model") {
 		t.Errorf("%s %+v %v, asked %d times", o.Status, o.Error, o.Warnings, len(e.model.Asked()))
 	}
 	o = e.ExecuteTask(t.Context(), retort.Task{Description: todo, Budget: retort.Budget{Attempts: 1}})
@@ -295,21 +295,21 @@ func TestTaskBudget(t *testing.T) {
 // The phases are told and recorded, in their order.
 func TestTaskPhases(t *testing.T) {
 	e := newOffice(t, "", writes(`return 1`))
-	var told []run.Phase
+	var told []core.Phase
 	o := e.ExecuteTask(t.Context(), retort.Task{ID: "task-1", Description: todo, Progress: func(s retort.TaskStep) {
 		if !slices.Contains(told, s.Phase) {
 			told = append(told, s.Phase)
 		}
 	}})
-	if o.Status != run.StatusOK || o.Task != "task-1" || !slices.Equal(told, run.Phases()) {
+	if o.Status != core.StatusOK || o.Task != "task-1" || !slices.Equal(told, core.Phases()) {
 		t.Errorf("%s, %v", o.Status, told)
 	}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	page, err := retort.QueryRecord(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: e.home}, retort.RecordQuery{Filter: retort.RecordFilter{Kinds: []string{string(run.EventTask)}}})
+	page, err := retort.QueryRecord(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: e.home}, retort.RecordQuery{Filter: retort.RecordFilter{Kinds: []string{string(core.EventTask)}}})
 	want := []string{"queued", "begun"}
-	for _, phase := range run.Phases() {
+	for _, phase := range core.Phases() {
 		want = append(want, string(phase))
 	}
 	want = append(want, "ok")
@@ -327,11 +327,11 @@ func TestTaskOffersSkills(t *testing.T) {
 	e := newOffice(t, "", writes("import { title } from './skills/document-title';\nreturn title('abc123')"))
 	saved := e.SaveSkill(t.Context(), retort.Request{}, retort.SkillDraft{Name: "document-title", Description: "The title of a document by its id",
 		Code: "export async function title(id: string): Promise<string> { return (await drive.getDocument({ documentId: id })).title; }"})
-	if saved.Status != run.StatusOK {
+	if saved.Status != core.StatusOK {
 		t.Fatalf("%+v", saved.Error)
 	}
 	o := e.ExecuteTask(t.Context(), retort.Task{Description: "the title of the document with the id abc123"})
-	if o.Status != run.StatusOK || !strings.Contains(e.model.Asked()[0].Body, "document-title") {
+	if o.Status != core.StatusOK || !strings.Contains(e.model.Asked()[0].Body, "document-title") {
 		t.Errorf("%s %+v\n%s", o.Status, o.Error, e.model.Asked()[0].Last)
 	}
 }
@@ -396,7 +396,7 @@ func TestTaskRepeatsNothing(t *testing.T) {
 		Code: "export async function lead(): Promise<void> { " + create + " }",
 	}
 	for name, c := range map[string]struct {
-		lang     run.Language
+		lang     core.Language
 		programs []string
 		attempts int
 		effects  int
@@ -411,7 +411,7 @@ func TestTaskRepeatsNothing(t *testing.T) {
 		"after another call":   {programs: []string{create + fails, other + create}, attempts: 2, effects: 2},
 		"where it is caught":   {programs: []string{create + fails, `try { ` + create + ` } catch {} return 1`}, attempts: 2, effects: 1},
 		"side by side":         {programs: []string{create + fails, `await Promise.allSettled([1, 2, 3].map(() => crm.createRecord({ objectType: 'Lead', data: { LastName: 'A', Company: 'C' } })));`}, attempts: 2, effects: 1},
-		"in Python": {lang: run.Python, programs: []string{
+		"in Python": {lang: core.Python, programs: []string{
 			"crm.create_record(object_type='Lead', data={'LastName': 'A', 'Company': 'C'})\nraise ValueError('half way')",
 			"crm.create_record(data={'Company': 'C', 'LastName': 'A'}, object_type='Lead')",
 		}, attempts: 2, effects: 1},
@@ -419,20 +419,20 @@ func TestTaskRepeatsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newOffice(t, "", writes(c.programs...))
-			if saved := e.SaveSkill(t.Context(), retort.Request{}, skill); saved.Status != run.StatusOK {
+			if saved := e.SaveSkill(t.Context(), retort.Request{}, skill); saved.Status != core.StatusOK {
 				t.Fatalf("%+v", saved.Error)
 			}
 			asked := 0
-			no := func(_ context.Context, a run.Approval) (run.Answer, bool) {
+			no := func(_ context.Context, a core.Approval) (core.Answer, bool) {
 				if a.Repeats != "" {
 					asked++
-					if same := name != "with another value"; same != (a.Repeats == run.RepeatsSame) || !strings.Contains(a.Text(), "LastName") {
+					if same := name != "with another value"; same != (a.Repeats == core.RepeatsSame) || !strings.Contains(a.Text(), "LastName") {
 						t.Errorf("%s: %s", a.Repeats, a.Text())
 					}
 				}
-				return run.Answer{Approve: a.Repeats == ""}, true
+				return core.Answer{Approve: a.Repeats == ""}, true
 			}
-			o := e.ExecuteTask(run.WithChannel(t.Context(), no), retort.Task{Description: todo, Language: c.lang})
+			o := e.ExecuteTask(core.WithChannel(t.Context(), no), retort.Task{Description: todo, Language: c.lang})
 			if o.Attempts != c.attempts || asked == 0 || e.effects() != c.effects || len(e.twice()) > 0 {
 				t.Errorf("%s %+v after %d attempts, asked %d times, %d effects, twice %v", o.Status, o.Error, o.Attempts, asked, e.effects(), e.twice())
 			}

@@ -13,33 +13,33 @@ import (
 	"sync"
 	"time"
 
-	"retort/internal/deadline"
-	"retort/internal/mcpserver"
-	"retort/internal/queue"
-	"retort/internal/run"
-	"retort/internal/secrets"
+	"retort/internal/base/deadline"
+	"retort/internal/core"
+	"retort/internal/jobs"
+	"retort/internal/mcp/server"
+	"retort/internal/privacy/secrets"
 )
 
 // The nouns of the queue.
 type (
-	Job        = run.Job        // what somebody wants done when its turn comes
-	JobState   = run.JobState   // a Job with what became of it
-	TaskStatus = run.TaskStatus // where it stands
-	TaskCounts = run.TaskCounts // how many there are
+	Job        = core.Job        // what somebody wants done when its turn comes
+	JobState   = core.JobState   // a Job with what became of it
+	TaskStatus = core.TaskStatus // where it stands
+	TaskCounts = core.TaskCounts // how many there are
 )
 
 // ProgramJob is a Job that executes a request.
-func ProgramJob(r Request) (Job, error) { return run.ProgramJob(r) }
+func ProgramJob(r Request) (Job, error) { return core.ProgramJob(r) }
 
-var _ mcpserver.Tasker = (*Engine)(nil)
+var _ server.Tasker = (*Engine)(nil)
 
 // line is the queue of an engine, opened when it is first needed.
 type line struct {
-	open func() (*queue.Queue, error)
-	jobs map[string]func(*Engine) queue.Run // by the kind of the job
+	open func() (*jobs.Queue, error)
+	jobs map[string]func(*Engine) jobs.Run // by the kind of the job
 
 	mu       sync.Mutex
-	opened   *queue.Queue
+	opened   *jobs.Queue
 	closed   bool
 	attached map[string]*attached // by the execution that waits for a person
 	direct   map[*directTask]bool // tasks that are done without the queue
@@ -47,8 +47,8 @@ type line struct {
 
 // lines makes the queue of an engine, which nobody has asked for yet.
 func (p *parts) lines() {
-	p.line = &line{open: func() (*queue.Queue, error) { return p.queue(p.home, p.recorder()) }}
-	p.line.jobs = map[string]func(*Engine) queue.Run{run.JobProgram: (*Engine).runs, run.JobTask: (*Engine).does, run.JobPass: (*Engine).passesOn}
+	p.line = &line{open: func() (*jobs.Queue, error) { return p.queue(p.home, p.recorder()) }}
+	p.line.jobs = map[string]func(*Engine) jobs.Run{core.JobProgram: (*Engine).runs, core.JobTask: (*Engine).does, core.JobPass: (*Engine).passesOn}
 	p.onClose(p.line.close)
 }
 
@@ -63,11 +63,11 @@ func (l *line) close() error {
 	return q.Close()
 }
 
-func (l *line) queue() (*queue.Queue, error) {
+func (l *line) queue() (*jobs.Queue, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil, run.Errorf(run.KindCancelled, "retort.tasks", "the engine is closed")
+		return nil, core.Errorf(core.KindCancelled, "retort.tasks", "the engine is closed")
 	}
 	var err error
 	if l.opened == nil {
@@ -77,7 +77,7 @@ func (l *line) queue() (*queue.Queue, error) {
 }
 
 // recorder is the record of the engine, for the queue.
-func (p *parts) recorder() func(run.Event, bool) *run.Error {
+func (p *parts) recorder() func(core.Event, bool) *core.Error {
 	if p.audit == nil {
 		return nil
 	}
@@ -85,9 +85,9 @@ func (p *parts) recorder() func(run.Event, bool) *run.Error {
 }
 
 // queue opens the queue of a home.
-func (p *parts) queue(home string, record func(run.Event, bool) *run.Error) (*queue.Queue, error) {
+func (p *parts) queue(home string, record func(core.Event, bool) *core.Error) (*jobs.Queue, error) {
 	s := p.config.Settings
-	o := queue.Options{
+	o := jobs.Options{
 		Dir: filepath.Join(home, "queue"), Key: p.masterKeys().Read, Slots: s.MaxTasks, Waiting: s.Tasks.Waiting, Keep: s.Tasks.Keep,
 		Record: record, Lost: p.lostTask, Log: p.log,
 	}
@@ -95,39 +95,39 @@ func (p *parts) queue(home string, record func(run.Event, bool) *run.Error) (*qu
 		key := make([]byte, 32)
 		_, _ = rand.Read(key) // never fails
 		o.Key = func() ([]byte, error) { return key, nil }
-		return queue.Open(o)
+		return jobs.Open(o)
 	}
 	home, err := filepath.Abs(home)
 	if err != nil {
-		return nil, run.Errorf(run.KindInternal, "retort.tasks", "%w", err)
+		return nil, core.Errorf(core.KindInternal, "retort.tasks", "%w", err)
 	}
 	sum := sha256.Sum256([]byte(home))
 	o.Marks, _ = p.ownFile(filepath.Join("begun", hex.EncodeToString(sum[:8])))
-	return queue.Open(o)
+	return jobs.Open(o)
 }
 
 // lostTask is what is known of a task whose engine died while it ran.
-func (p *parts) lostTask(t run.JobState) run.Outcome {
-	o := run.Outcome{ExecutionID: t.ID, Status: run.StatusOutcomeUnknown}
+func (p *parts) lostTask(t core.JobState) core.Outcome {
+	o := core.Outcome{ExecutionID: t.ID, Status: core.StatusOutcomeUnknown}
 	if p.pipeline != nil {
-		if found := p.lostPrograms(t); found.Status == run.StatusOutcomeUnknown {
+		if found := p.lostPrograms(t); found.Status == core.StatusOutcomeUnknown {
 			return maskedOutcome(p.secrets, found)
 		}
 	}
-	o.Error = run.Errorf(run.KindInternal, "retort.tasks", "the engine ended while the task ran").
+	o.Error = core.Errorf(core.KindInternal, "retort.tasks", "the engine ended while the task ran").
 		WithHint("retort audit query --execution %s says which calls had left; look at what is there before it is done again. Nothing was repeated", t.ID)
 	return o
 }
 
 // lostPrograms is what is known of the program of a task whose engine died, or of those that a model has written for it.
-func (p *parts) lostPrograms(t run.JobState) run.Outcome {
-	if t.Kind != run.JobTask {
+func (p *parts) lostPrograms(t core.JobState) core.Outcome {
+	if t.Kind != core.JobTask {
 		return p.pipeline.Lost(t.ID)
 	}
-	all := run.Outcome{ExecutionID: t.ID}
+	all := core.Outcome{ExecutionID: t.ID}
 	for n := range max(3, p.config.Settings.Orchestrator.Attempts) {
-		found := p.pipeline.Lost(run.ProgramOf(t.ID, n+1))
-		if found.Status != run.StatusOutcomeUnknown {
+		found := p.pipeline.Lost(core.ProgramOf(t.ID, n+1))
+		if found.Status != core.StatusOutcomeUnknown {
 			continue
 		}
 		calls := append(all.Calls, found.Calls...)
@@ -148,17 +148,17 @@ func (e *Engine) WorkOn(id string) error {
 		return err
 	}
 	whole := &Engine{e.whole()}
-	q.WorkOn(id, func(ctx context.Context, t *queue.Turn) run.Outcome {
+	q.WorkOn(id, func(ctx context.Context, t *jobs.Turn) core.Outcome {
 		as := whole.As(t.Task.Principal)
 		ctx = as.pipeline.Permitted(e.permitted(ctx, t.Task.Credential))
-		if refused := run.PermitOf(ctx).Refused(); refused != nil {
-			return run.Outcome{ExecutionID: t.Task.ID, Status: run.StatusCancelled, Error: refused}
+		if refused := core.PermitOf(ctx).Refused(); refused != nil {
+			return core.Outcome{ExecutionID: t.Task.ID, Status: core.StatusCancelled, Error: refused}
 		}
 		ctx, stop := deadline.WhilePermitted(ctx)
 		defer stop()
 		do, ok := e.line.jobs[t.Task.Kind]
 		if !ok {
-			return failedTask(t.Task, run.Errorf(run.KindInvalidArguments, "retort.tasks", "this version of Retort knows no tasks of the kind %q", t.Task.Kind))
+			return failedTask(t.Task, core.Errorf(core.KindInvalidArguments, "retort.tasks", "this version of Retort knows no tasks of the kind %q", t.Task.Kind))
 		}
 		return do(as)(ctx, t)
 	})
@@ -167,24 +167,24 @@ func (e *Engine) WorkOn(id string) error {
 
 // permitted returns the context of a job under the Permit with which it was submitted. Where the
 // process that submitted it is another one, or has ended, what was kept of the Permit decides.
-func (e *Engine) permitted(ctx context.Context, c run.Credential) context.Context {
-	if run.PermitOf(ctx).Check != nil || c == (run.Credential{}) {
+func (e *Engine) permitted(ctx context.Context, c core.Credential) context.Context {
+	if core.PermitOf(ctx).Check != nil || c == (core.Credential{}) {
 		return ctx
 	}
 	book, err := e.tokens()
-	return run.WithPermit(ctx, run.Permit{Credential: c, Check: func() *run.Error {
+	return core.WithPermit(ctx, core.Permit{Credential: c, Check: func() *core.Error {
 		switch {
 		case c.Token != "" && err == nil && book.Holds(c.Token), c.Token == "" && time.Now().Before(c.Expires):
 			return nil
 		}
-		return run.Revoked()
+		return core.Revoked()
 	}})
 }
 
 // works is Work where a queue that cannot be read, or a keyring that asks, hinders nothing else.
 func (e *Engine) works() {
 	go func() {
-		if err := e.Work(); err != nil && run.AsError(err).Kind != run.KindCancelled {
+		if err := e.Work(); err != nil && core.AsError(err).Kind != core.KindCancelled {
 			e.log.Warn("nobody works on the queue here", "error", err)
 		}
 	}()
@@ -198,34 +198,34 @@ func (p *parts) whole() *parts {
 	return &all
 }
 
-func failedTask(t run.JobState, err *run.Error) run.Outcome {
-	return run.Outcome{ExecutionID: t.ID, Status: run.StatusRejected, Error: err}
+func failedTask(t core.JobState, err *core.Error) core.Outcome {
+	return core.Outcome{ExecutionID: t.ID, Status: core.StatusRejected, Error: err}
 }
 
 // runs executes a program whose turn has come.
-func (e *Engine) runs() queue.Run {
-	return func(ctx context.Context, t *queue.Turn) run.Outcome {
-		var r run.Request
+func (e *Engine) runs() jobs.Run {
+	return func(ctx context.Context, t *jobs.Turn) core.Outcome {
+		var r core.Request
 		if err := json.Unmarshal(t.Payload, &r); err != nil {
-			return failedTask(t.Task, run.Errorf(run.KindInvalidArguments, "retort.tasks", "the program can't be read: %w", err))
+			return failedTask(t.Task, core.Errorf(core.KindInvalidArguments, "retort.tasks", "the program can't be read: %w", err))
 		}
 		r.ID, r.Noted = t.Task.ID, true
 		r.Progress = func(calls int) {
-			t.Progress(run.TaskProgress{Done: calls, Message: fmt.Sprintf("%d tool calls", calls)})
+			t.Progress(core.TaskProgress{Done: calls, Message: fmt.Sprintf("%d tool calls", calls)})
 		}
 		return e.attended(ctx, t, e.Execute(ctx, r))
 	}
 }
 
 // passesOn makes a call of a client whose turn has come.
-func (e *Engine) passesOn() queue.Run {
-	return func(ctx context.Context, t *queue.Turn) run.Outcome {
+func (e *Engine) passesOn() jobs.Run {
+	return func(ctx context.Context, t *jobs.Turn) core.Outcome {
 		var p struct {
-			Request run.Request
-			Passed  run.Passed
+			Request core.Request
+			Passed  core.Passed
 		}
 		if err := json.Unmarshal(t.Payload, &p); err != nil {
-			return failedTask(t.Task, run.Errorf(run.KindInvalidArguments, "retort.tasks", "the call can't be read: %w", err))
+			return failedTask(t.Task, core.Errorf(core.KindInvalidArguments, "retort.tasks", "the call can't be read: %w", err))
 		}
 		p.Request.ID, p.Request.Noted = t.Task.ID, true
 		return e.attended(ctx, t, e.Pass(ctx, p.Request, p.Passed))
@@ -233,9 +233,9 @@ func (e *Engine) passesOn() queue.Run {
 }
 
 // attended waits for an execution that waits for a person.
-func (e *Engine) attended(ctx context.Context, t *queue.Turn, o run.Outcome) run.Outcome {
+func (e *Engine) attended(ctx context.Context, t *jobs.Turn, o core.Outcome) core.Outcome {
 	const patience = 31 * 24 * 3600e9 // longer than a task may take
-	for o.Status == run.StatusPendingApproval && ctx.Err() == nil {
+	for o.Status == core.StatusPendingApproval && ctx.Err() == nil {
 		t.Waits(true)
 		o = e.Resume(ctx, o.ExecutionID, patience)
 	}
@@ -243,8 +243,8 @@ func (e *Engine) attended(ctx context.Context, t *queue.Turn, o run.Outcome) run
 }
 
 // unattended ends an execution that waits for a person, and not any more for its task.
-func (e *Engine) unattended(o run.Outcome) run.Outcome {
-	if o.Status != run.StatusPendingApproval {
+func (e *Engine) unattended(o core.Outcome) core.Outcome {
+	if o.Status != core.StatusPendingApproval {
 		return o
 	}
 	if ended, ok := e.pipeline.Cancel(o.ExecutionID); ok {
@@ -257,15 +257,15 @@ func (e *Engine) unattended(o run.Outcome) run.Outcome {
 // turn comes, in this engine or in another one of the same home.
 func (e *Engine) Submit(ctx context.Context, j Job) (JobState, error) {
 	if _, ok := e.line.jobs[j.Kind]; !ok {
-		return JobState{}, run.Errorf(run.KindInvalidArguments, "retort.submit", "there are no tasks of the kind %q", j.Kind)
+		return JobState{}, core.Errorf(core.KindInvalidArguments, "retort.submit", "there are no tasks of the kind %q", j.Kind)
 	}
 	q, err := e.line.queue()
 	if err != nil {
 		return JobState{}, err
 	}
-	peer, permit := run.PeerOf(ctx), run.PermitOf(ctx)
+	peer, permit := core.PeerOf(ctx), core.PermitOf(ctx)
 	j.Credential = permit.Credential
-	with := func(ctx context.Context) context.Context { return run.WithPermit(run.WithPeer(ctx, peer), permit) }
+	with := func(ctx context.Context) context.Context { return core.WithPermit(core.WithPeer(ctx, peer), permit) }
 	t, err := q.Submit(e.pipeline.Policy.Principal(), j, with)
 	if err != nil {
 		return t, err
@@ -285,8 +285,8 @@ func (e *Engine) Task(id string) (JobState, error) {
 
 // seen is a task as it stands: who was answered does not wait any more.
 func (e *Engine) seen(t JobState) JobState {
-	if t.Status == run.TaskPending && len(e.Waiting(t.ID)) == 0 {
-		t.Status = run.TaskRunning
+	if t.Status == core.TaskPending && len(e.Waiting(t.ID)) == 0 {
+		t.Status = core.TaskRunning
 	}
 	return t
 }
@@ -371,16 +371,16 @@ type TaskList struct {
 }
 
 // tasks is the queue of a configuration without an engine: nothing runs in it.
-func (c Config) tasks() (*queue.Queue, error) {
+func (c Config) tasks() (*jobs.Queue, error) {
 	p, err := c.parts()
 	if err != nil {
 		return nil, err
 	}
 	if p.config.Home == "" {
-		return nil, run.Errorf(run.KindInvalidArguments, "retort.tasks", "nothing is kept without a home, and so there is no queue").WithHint("name a folder with --home")
+		return nil, core.Errorf(core.KindInvalidArguments, "retort.tasks", "nothing is kept without a home, and so there is no queue").WithHint("name a folder with --home")
 	}
 	p.log = hushed(c.Log, &secrets.Masker{})
-	return p.queue(p.config.Home, func(e run.Event, _ bool) *run.Error { return run.AsError(p.recordAlone(e)) })
+	return p.queue(p.config.Home, func(e core.Event, _ bool) *core.Error { return core.AsError(p.recordAlone(e)) })
 }
 
 // ListTasks lists the tasks of all principals, for whoever sits at the machine.
@@ -426,7 +426,7 @@ func CancelTask(ctx context.Context, c Config, id string) (JobState, error) {
 	defer q.Close()
 	t, err := q.Cancel(ctx, "", id)
 	if err == nil && t.Ended.IsZero() {
-		t.Status = cmp.Or(t.Status, run.TaskQueued)
+		t.Status = cmp.Or(t.Status, core.TaskQueued)
 	}
 	return t, err
 }

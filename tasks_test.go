@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"retort"
-	"retort/internal/demo"
-	"retort/internal/mcpserver"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/demo"
+	"retort/internal/devel/testenv"
+	"retort/internal/mcp/server"
 )
 
 func submit(t *testing.T, e *retort.Engine, r retort.Request) retort.JobState {
@@ -91,7 +91,7 @@ func TestTaskThatWaitsForAPerson(t *testing.T) {
 		testenv.WaitUntil(t, "somebody is asked", func() bool {
 			waiting = e.Waiting(id)
 			task, _ := e.Task(id)
-			return len(waiting) > 0 && task.Status == run.TaskPending
+			return len(waiting) > 0 && task.Status == core.TaskPending
 		})
 		return waiting[0]
 	}
@@ -130,7 +130,7 @@ func TestTasksAreKept(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Submit(t.Context(), retort.Job{Kind: run.JobProgram}); err == nil {
+	if _, err := e.Submit(t.Context(), retort.Job{Kind: core.JobProgram}); err == nil {
 		t.Error("a closed engine takes tasks")
 	}
 	if e, err = retort.Open(t.Context(), c); err != nil {
@@ -153,7 +153,7 @@ func TestTasksAreKept(t *testing.T) {
 // supports tasks.
 func served(t *testing.T, e *retort.Engine, grace time.Duration) (ask func(line string) string) {
 	t.Helper()
-	s, err := mcpserver.New(e, mcpserver.Options{Version: retort.Version, Grace: grace})
+	s, err := server.New(e, server.Options{Version: retort.Version, Grace: grace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestRevokedTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids := map[string]string{}
-	for name, credential := range map[string]run.Credential{
+	for name, credential := range map[string]core.Credential{
 		"ok": {Token: made.ID}, "also ok": {}, "revoked": {Token: "0123456789ab"}, "lasts": {Expires: time.Now().Add(time.Hour)}, "expired": {Expires: time.Now().Add(-time.Hour)},
 	} {
 		j, err := retort.ProgramJob(retort.Request{Code: "return 7"})
@@ -299,9 +299,9 @@ func TestRevokedTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, id := range ids {
-		want := run.TaskStatus(run.StatusOK)
+		want := core.TaskStatus(core.StatusOK)
 		if name == "revoked" || name == "expired" {
-			want = run.TaskStatus(run.StatusCancelled)
+			want = core.TaskStatus(core.StatusCancelled)
 		}
 		if task := finished(t, e, id); task.Status != want {
 			t.Errorf("%s: %s: %+v", name, task.Status, task.Outcome.Error)

@@ -25,9 +25,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"retort"
-	"retort/internal/demo"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/demo"
+	"retort/internal/devel/testenv"
 )
 
 // gathered are the spans that a collector was sent.
@@ -300,7 +300,7 @@ func notTaken(t *testing.T, url string, asked <-chan struct{}) {
 	e := openWith(t, "telemetry: {traces: '"+url+"', metrics: '"+url+"'}", "crm")
 	e.Settle(t.Context())
 	for i := range 3 {
-		if o := e.Execute(t.Context(), retort.Request{Code: "return await crm.listUsers({})"}); o.Status != run.StatusOK {
+		if o := e.Execute(t.Context(), retort.Request{Code: "return await crm.listUsers({})"}); o.Status != core.StatusOK {
 			t.Errorf("%s %+v", o.Status, o.Error)
 		}
 		if i == 0 && asked != nil { // the other programs run while the collector handles a message
@@ -373,7 +373,7 @@ func BenchmarkTelemetry(b *testing.B) {
 			e.Settle(b.Context())
 			b.ReportAllocs()
 			for b.Loop() {
-				if o := e.Call(b.Context(), retort.Request{}, "crm.listUsers", json.RawMessage("{}")); o.Status != run.StatusOK {
+				if o := e.Call(b.Context(), retort.Request{}, "crm.listUsers", json.RawMessage("{}")); o.Status != core.StatusOK {
 					b.Fatal(o.Status, o.Error)
 				}
 			}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"retort/internal/pii/screen"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/privacy/redact"
 	"retort/internal/workspace"
 )
 
@@ -47,8 +47,8 @@ func ExportWorkspace(c Config, session, glob, dir string) (out WorkspaceExport, 
 	if err != nil {
 		return out, err
 	}
-	if err := p.recordAlone(run.Event{Kind: run.EventFile, Session: sessionOf(session), Status: "export", Facts: map[string]any{"files": len(list)}}); err != nil {
-		return out, run.Errorf(run.KindInternal, "workspace.export", "nothing was exported, since that could not be recorded: %w", err)
+	if err := p.recordAlone(core.Event{Kind: core.EventFile, Session: sessionOf(session), Status: "export", Facts: map[string]any{"files": len(list)}}); err != nil {
+		return out, core.Errorf(core.KindInternal, "workspace.export", "nothing was exported, since that could not be recorded: %w", err)
 	}
 	return exportInto(w, list, show, dir)
 }
@@ -68,7 +68,7 @@ func (p *parts) showing(session string) (func(string) string, error) {
 	if hides == nil {
 		return func(text string) string { return text }, nil
 	}
-	open, err := hides.Session(screen.SessionName("", session))
+	open, err := hides.Session(redact.SessionName("", session))
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +76,9 @@ func (p *parts) showing(session string) (func(string) string, error) {
 }
 
 // exportInto writes files into a folder that does not exist yet.
-func exportInto(w *workspace.Workspace, list []run.FileEntry, show func(string) string, dir string) (out WorkspaceExport, err error) {
+func exportInto(w *workspace.Workspace, list []core.FileEntry, show func(string) string, dir string) (out WorkspaceExport, err error) {
 	failed := func(err error) (WorkspaceExport, error) {
-		return out, run.Errorf(run.KindInvalidArguments, "workspace.export", "the files could not be exported: %w", err)
+		return out, core.Errorf(core.KindInvalidArguments, "workspace.export", "the files could not be exported: %w", err)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return failed(err)
@@ -94,7 +94,7 @@ func exportInto(w *workspace.Workspace, list []run.FileEntry, show func(string) 
 			return out, err
 		}
 		if size > int64(len(data)) {
-			return out, run.Errorf(run.KindLimit, "workspace.export", "%s has more than %d bytes", f.Path, int64(maxExported)).WithHint("export the others with --glob")
+			return out, core.Errorf(core.KindLimit, "workspace.export", "%s has more than %d bytes", f.Path, int64(maxExported)).WithHint("export the others with --glob")
 		}
 		if utf8.Valid(data) {
 			data = []byte(show(string(data)))

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"retort/internal/config"
+	"retort/internal/core"
 	"retort/internal/pipeline/relay"
-	"retort/internal/run"
 	"retort/internal/workspace"
 )
 
@@ -66,7 +66,7 @@ func WorkspaceFiles(c Config, session, glob string) (FileList, error) {
 	}
 	defer w.Close()
 	list, total, err := w.Files("", glob, maxListed)
-	return FileList{Files: append([]run.FileEntry{}, list...), Total: total}, err
+	return FileList{Files: append([]core.FileEntry{}, list...), Total: total}, err
 }
 
 const maxListed = 100_000
@@ -88,7 +88,7 @@ func (p *parts) cache() *relay.Cache {
 	if s.TTL == 0 || p.config.Home == "" {
 		return nil
 	}
-	listed := func(t *run.Tool) bool {
+	listed := func(t *core.Tool) bool {
 		return slices.ContainsFunc(s.Tools, func(pattern string) bool { ok, _ := path.Match(pattern, t.Server+"."+t.Name); return ok })
 	}
 	return relay.NewCache(workspace.NewAnswers(answers(p.config.Home), s.TTL, s.Size), listed)

@@ -22,15 +22,15 @@ const clockAdvice = ". Wait for an event with testenv.WaitUntil or testenv.Recei
 // waitingAllowed lists functions that may wait or measure outside a bubble, each with a reason.
 // A helper that is only called inside bubbles has to be listed too.
 var waitingAllowed = []struct{ dir, function, why string }{
-	{"internal/wire", "servePauses", "only bubbles call it"},
-	{"internal/model/modeltest", "stream", "an endless answer must not fill the connection faster than anybody reads"},
+	{"internal/sandbox/wire", "servePauses", "only bubbles call it"},
+	{"internal/agent/model/modeltest", "stream", "an endless answer must not fill the connection faster than anybody reads"},
 	{"internal/catalog", "List", "only bubbles call it"},
-	{"internal/upstream", "conformanceClient", "testenv.Patience only ends a test that hangs"},
-	{"internal/pipeline/isolate/process", "TestGuestsThatDoNotStart", "the child never answers, so nothing but the timeout ends the start, whenever that is"},
-	{"internal/guest", "Call", "the process must end whether it is canceled early or late"},
-	{"internal/pipeline/isolate/isolatetest", "ending", "the outcome is the same whether the program is ended early or late"},
-	{"internal/pipeline/isolate/isolatetest", "commandBounds", "the command would run for hours, so nothing but the timeout ends it, whenever that is"},
-	{"internal/pipeline/isolate/isolatetest", "commandEndsWithItsProgram", "the command would run for hours, so nothing but the end of its program ends it, whenever that is"},
+	{"internal/mcp/client", "conformanceClient", "testenv.Patience only ends a test that hangs"},
+	{"internal/sandbox/process", "TestGuestsThatDoNotStart", "the child never answers, so nothing but the timeout ends the start, whenever that is"},
+	{"internal/sandbox/guest", "Call", "the process must end whether it is canceled early or late"},
+	{"internal/sandbox/sandboxtest", "ending", "the outcome is the same whether the program is ended early or late"},
+	{"internal/sandbox/sandboxtest", "commandBounds", "the command would run for hours, so nothing but the timeout ends it, whenever that is"},
+	{"internal/sandbox/sandboxtest", "commandEndsWithItsProgram", "the command would run for hours, so nothing but the end of its program ends it, whenever that is"},
 	{"cmd/retort", "drip", "the slow client that it plays; on a slower machine it is slower still"},
 	{"cmd/retort", "hold", "testenv.Patience only ends a test that hangs"},
 }
@@ -39,7 +39,7 @@ var waitingAllowed = []struct{ dir, function, why string }{
 // a bubble. Benchmarks may measure.
 func clockRules(all []source) (found []string) {
 	for _, s := range all {
-		if !s.test && !slices.Contains(testOnly, s.dir) || s.dir == "internal/testenv" {
+		if !s.test && !slices.Contains(testOnly, s.dir) || s.dir == "internal/devel/testenv" {
 			continue
 		}
 		bubbles := bubblesOf(s)
@@ -139,8 +139,8 @@ func TestTestsDoNotWaitForTheClock(t *testing.T) {
 
 func TestClockRulesFindViolations(t *testing.T) {
 	violations(t, clockRules, map[string]string{
-		"internal/wire/a.go": "package wire\nimport \"time\"\nfunc f() { time.Sleep(1) }",
-		"internal/wire/a_test.go": `package wire
+		"internal/sandbox/wire/a.go": "package wire\nimport \"time\"\nfunc f() { time.Sleep(1) }",
+		"internal/sandbox/wire/a_test.go": `package wire
 import ("context"; "net"; "runtime"; "testing"; "testing/synctest"; "time")
 func TestA(t *testing.T) {
 	synctest.Test(t, func(*testing.T) { time.Sleep(time.Hour) })
@@ -156,16 +156,16 @@ func late(c net.Conn) {
 	_, _ = context.WithTimeout(context.Background(), 1)
 	_ = c.SetReadDeadline(time.Time{})
 }`,
-		"internal/guest/guesttest/a.go": "package guesttest\nimport \"time\"\nfunc f() { time.Sleep(1) }",
-		"internal/testenv/a.go":         "package testenv\nimport \"time\"\nfunc f() { time.Sleep(1) }",
+		"internal/sandbox/guest/guesttest/a.go": "package guesttest\nimport \"time\"\nfunc f() { time.Sleep(1) }",
+		"internal/devel/testenv/a.go":           "package testenv\nimport \"time\"\nfunc f() { time.Sleep(1) }",
 	}, []string{
-		"internal/guest/guesttest/a.go:3: time.Sleep in a test" + clockAdvice,
-		"internal/wire/a_test.go:10: time.Sleep in a test" + clockAdvice,
-		"internal/wire/a_test.go:11: runtime.NumGoroutine in a test" + clockAdvice,
-		"internal/wire/a_test.go:13: time.AfterFunc in a test" + clockAdvice,
-		"internal/wire/a_test.go:14: context.WithTimeout in a test" + clockAdvice,
-		"internal/wire/a_test.go:15: SetReadDeadline in a test" + clockAdvice,
-		"internal/wire/a_test.go:6: time.Sleep in a test" + clockAdvice,
-		"internal/wire/a_test.go:7: time.After in a test" + clockAdvice,
+		"internal/sandbox/guest/guesttest/a.go:3: time.Sleep in a test" + clockAdvice,
+		"internal/sandbox/wire/a_test.go:10: time.Sleep in a test" + clockAdvice,
+		"internal/sandbox/wire/a_test.go:11: runtime.NumGoroutine in a test" + clockAdvice,
+		"internal/sandbox/wire/a_test.go:13: time.AfterFunc in a test" + clockAdvice,
+		"internal/sandbox/wire/a_test.go:14: context.WithTimeout in a test" + clockAdvice,
+		"internal/sandbox/wire/a_test.go:15: SetReadDeadline in a test" + clockAdvice,
+		"internal/sandbox/wire/a_test.go:6: time.Sleep in a test" + clockAdvice,
+		"internal/sandbox/wire/a_test.go:7: time.After in a test" + clockAdvice,
 	})
 }

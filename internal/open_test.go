@@ -10,18 +10,18 @@ import (
 // keepers are the packages that keep files in the data directory, where a server may put a named pipe, a link or a
 // device in the place of any of them.
 var keepers = []string{
-	"internal/access", "internal/audit", "internal/catalog", "internal/pii/vault", "internal/pipeline/discover", "internal/pipeline/gate/approval",
-	"internal/queue", "internal/seal", "internal/skills", "internal/store", "internal/upstream/oauth", "internal/workspace",
+	"internal/auth", "internal/audit", "internal/catalog", "internal/privacy/vault", "internal/pipeline/search", "internal/pipeline/approval",
+	"internal/jobs", "internal/base/seal", "internal/skills", "internal/audit/sqlstore", "internal/mcp/client/oauth", "internal/workspace",
 }
 
 var openAllowed = []struct{ path, call, why string }{
 	{"internal/catalog/static.go", "os.ReadFile", "definitions that a person has put into a folder of their choice"},
-	{"internal/pii/vault/key.go", "os.Open", "keys of age, which lie where a person says"},
-	{"internal/pipeline/gate/approval/desk_linux.go", "os.ReadFile", "what the kernel says of processes"},
-	{"internal/pipeline/gate/approval/desk_linux.go", "os.Open", "what the kernel says of processes"},
-	{"internal/seal/open.go", "os.Open", "a directory, to sync it"},
-	{"internal/seal/open.go", "os.OpenRoot", "after a look at whether it is a directory"},
-	{"internal/seal/open_other.go", "os.OpenFile", "after a look at whether it is a file"},
+	{"internal/privacy/vault/key.go", "os.Open", "keys of age, which lie where a person says"},
+	{"internal/pipeline/approval/desk_linux.go", "os.ReadFile", "what the kernel says of processes"},
+	{"internal/pipeline/approval/desk_linux.go", "os.Open", "what the kernel says of processes"},
+	{"internal/base/seal/open.go", "os.Open", "a directory, to sync it"},
+	{"internal/base/seal/open.go", "os.OpenRoot", "after a look at whether it is a directory"},
+	{"internal/base/seal/open_other.go", "os.OpenFile", "after a look at whether it is a file"},
 }
 
 // openRules finds files of the data directory that are opened in a way that waits for the other end of a named pipe,
@@ -71,7 +71,7 @@ func TestFilesAreOpenedSafely(t *testing.T) { hold(t, openRules) }
 
 func TestOpenRulesFindViolations(t *testing.T) {
 	violations(t, openRules, map[string]string{
-		"internal/queue/a.go": `package queue
+		"internal/jobs/a.go": `package queue
 import "os"
 func f() {
 	_, _ = os.ReadFile("x")
@@ -79,11 +79,11 @@ func f() {
 	_, _ = os.OpenFile("x", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0)
 	_, _ = os.Stat("x")
 }`,
-		"internal/reaper/a.go": `package reaper
+		"internal/base/reaper/a.go": `package reaper
 import "os"
 func f() { _, _ = os.ReadFile("x") }`,
 	}, []string{
-		"internal/queue/a.go:4: os.ReadFile of what may be in the data directory; use package seal, which opens regular files only",
-		"internal/queue/a.go:5: os.OpenFile of what may be in the data directory; use package seal, which opens regular files only",
+		"internal/jobs/a.go:4: os.ReadFile of what may be in the data directory; use package seal, which opens regular files only",
+		"internal/jobs/a.go:5: os.OpenFile of what may be in the data directory; use package seal, which opens regular files only",
 	})
 }

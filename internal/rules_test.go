@@ -16,12 +16,12 @@ import (
 var loud = regexp.MustCompile(`^(fmt\.Print(f|ln)?|os\.(Exit|Stdout|Stderr)|log\.\w+|slog\.(Debug|Info|Warn|Error|Log|LogAttrs|Default|SetDefault|(Debug|Info|Warn|Error)Context))$`)
 
 var loudAllowed = []struct{ dir, call, why string }{
-	{"internal/guest", "os.Exit", "the process is the sandbox; nothing else lives in it"},
-	{"internal/guest", "os.Stdout", "the pipe to the host, taken away from the program"},
-	{"internal/guest", "os.Stderr", "taken away from the program"},
+	{"internal/sandbox/guest", "os.Exit", "the process is the sandbox; nothing else lives in it"},
+	{"internal/sandbox/guest", "os.Stdout", "the pipe to the host, taken away from the program"},
+	{"internal/sandbox/guest", "os.Stderr", "taken away from the program"},
 	{".", "os.Exit", "Init ends a process that was started to be a guest or a reaper"},
 	{".", "os.Stdout", "Init gives the guest its pipe"},
-	{"internal/reaper", "os.Exit", "the reaper is a process of its own"},
+	{"internal/base/reaper", "os.Exit", "the reaper is a process of its own"},
 }
 
 // loudRules finds what prints, logs or exits, and what reads a clock where
@@ -147,7 +147,7 @@ func TestNoChangingGlobals(t *testing.T)   { hold(t, globalRules) }
 
 func TestLoudRulesFindViolations(t *testing.T) {
 	violations(t, loudRules, map[string]string{
-		"internal/wire/a.go": `package wire
+		"internal/sandbox/wire/a.go": `package wire
 import ("fmt"; "os"; l "log"; "log/slog")
 func f(w *os.File) {
 	fmt.Println(1)
@@ -158,10 +158,10 @@ func f(w *os.File) {
 	println(1)
 	w = os.Stdout
 }`,
-		"internal/guest/a.go": `package guest
+		"internal/sandbox/guest/a.go": `package guest
 import "os"
 func f() { os.Exit(1) }`,
-		"internal/pipeline/emit/a.go": `package emit
+		"internal/pipeline/bindings/a.go": `package emit
 import "time"
 var d = time.Second
 func f() { _ = time.Now() }`,
@@ -169,19 +169,19 @@ func f() { _ = time.Now() }`,
 import "os"
 func f() { os.Exit(1) }`,
 	}, []string{
-		"internal/pipeline/emit/a.go:4: time.Now in a pure package",
-		"internal/wire/a.go:10: os.Stdout outside cmd; standard output is the protocol. Return an error, or take an io.Writer",
-		"internal/wire/a.go:4: fmt.Println outside cmd; standard output is the protocol. Return an error, or take an io.Writer",
-		"internal/wire/a.go:6: os.Exit outside cmd; standard output is the protocol. Return an error, or take an io.Writer",
-		"internal/wire/a.go:7: log.Fatal outside cmd; standard output is the protocol. Return an error, or take an io.Writer",
-		"internal/wire/a.go:8: slog.Info outside cmd; standard output is the protocol. Return an error, or take an io.Writer",
-		"internal/wire/a.go:9: println outside cmd",
+		"internal/pipeline/bindings/a.go:4: time.Now in a pure package",
+		"internal/sandbox/wire/a.go:10: os.Stdout outside cmd; standard output is the protocol. Return an error, or take an io.Writer",
+		"internal/sandbox/wire/a.go:4: fmt.Println outside cmd; standard output is the protocol. Return an error, or take an io.Writer",
+		"internal/sandbox/wire/a.go:6: os.Exit outside cmd; standard output is the protocol. Return an error, or take an io.Writer",
+		"internal/sandbox/wire/a.go:7: log.Fatal outside cmd; standard output is the protocol. Return an error, or take an io.Writer",
+		"internal/sandbox/wire/a.go:8: slog.Info outside cmd; standard output is the protocol. Return an error, or take an io.Writer",
+		"internal/sandbox/wire/a.go:9: println outside cmd",
 	})
 }
 
 func TestGlobalRulesFindViolations(t *testing.T) {
 	violations(t, globalRules, map[string]string{
-		"internal/wire/a.go": `package wire
+		"internal/sandbox/wire/a.go": `package wire
 import "os"
 var g int
 var m = map[string]struct{ n []int }{}
@@ -197,11 +197,11 @@ func f(h *int) {
 }
 func init() {}`,
 	}, []string{
-		"internal/wire/a.go:6: the global g is changed; give it to those who need it",
-		"internal/wire/a.go:7: the global g is changed; give it to those who need it",
-		"internal/wire/a.go:8: the global m is changed; give it to those who need it",
-		"internal/wire/a.go:9: the global os is changed; give it to those who need it",
+		"internal/sandbox/wire/a.go:6: the global g is changed; give it to those who need it",
+		"internal/sandbox/wire/a.go:7: the global g is changed; give it to those who need it",
+		"internal/sandbox/wire/a.go:8: the global m is changed; give it to those who need it",
+		"internal/sandbox/wire/a.go:9: the global os is changed; give it to those who need it",
 	})
-	violations(t, initRules, map[string]string{"internal/wire/a.go": "package wire\nfunc init() {}"},
-		[]string{"internal/wire/a.go:2: an init function; join things where they are used, in cmd or retort.go"})
+	violations(t, initRules, map[string]string{"internal/sandbox/wire/a.go": "package wire\nfunc init() {}"},
+		[]string{"internal/sandbox/wire/a.go:2: an init function; join things where they are used, in cmd or retort.go"})
 }

@@ -222,20 +222,3 @@ func TestTreeIsDrawn(t *testing.T) {
 		}
 	}
 }
-
-// The directories of the pipeline stand in the order of the pipeline.
-func TestPipelineOrder(t *testing.T) {
-	entries, err := os.ReadDir(filepath.Join(root, "internal/pipeline"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, e := range entries {
-		if e.IsDir() && e.Name() != "testdata" {
-			got = append(got, e.Name())
-		}
-	}
-	if want := "discover emit gate isolate relay report"; strings.Join(got, " ") != want {
-		t.Errorf("internal/pipeline holds %s, want %s", strings.Join(got, " "), want)
-	}
-}

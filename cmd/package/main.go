@@ -14,7 +14,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"retort/internal/packaging"
+	"retort/internal/devel/packaging"
 )
 
 func main() {

@@ -9,10 +9,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"retort/internal/audit"
-	"retort/internal/pii/vault"
-	"retort/internal/run"
-	"retort/internal/seal"
-	"retort/internal/store"
+	"retort/internal/audit/sqlstore"
+	"retort/internal/base/seal"
+	"retort/internal/core"
+	"retort/internal/privacy/vault"
 )
 
 // lives writes a record of three quiet weeks into the home of a script, in which somebody has
@@ -22,11 +22,11 @@ func lives(ts *testscript.TestScript, _ bool, _ []string) {
 	log, err := history(home, keys)
 	ts.Check(err)
 	for i := range 80 {
-		e := run.Event{Kind: run.EventRequest, At: time.Now().Add(time.Duration(i-82) * 6 * time.Hour), Execution: fmt.Sprint("past", i), Session: "default"}
+		e := core.Event{Kind: core.EventRequest, At: time.Now().Add(time.Duration(i-82) * 6 * time.Hour), Execution: fmt.Sprint("past", i), Session: "default"}
 		ts.Check(told(log, e))
-		e.Kind, e.Server, e.Tool, e.Effect = run.EventCall, "crm", "create_record", "write"
+		e.Kind, e.Server, e.Tool, e.Effect = core.EventCall, "crm", "create_record", "write"
 		ts.Check(told(log, e))
-		e.Kind, e.Status = run.EventEnd, "ok"
+		e.Kind, e.Status = core.EventEnd, "ok"
 		ts.Check(told(log, e))
 	}
 	ts.Check(log.Close())
@@ -42,7 +42,7 @@ func history(home, keys string) (*audit.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := store.Open(ctx, filepath.Join(home, "audit")+string(filepath.Separator), store.Options{Owner: owner})
+	rows, err := sqlstore.Open(ctx, filepath.Join(home, "audit")+string(filepath.Separator), sqlstore.Options{Owner: owner})
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func history(home, keys string) (*audit.Log, error) {
 	})
 }
 
-func told(log *audit.Log, e run.Event) error {
+func told(log *audit.Log, e core.Event) error {
 	if refused := log.Record(e, false); refused != nil {
 		return refused
 	}

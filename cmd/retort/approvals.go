@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/pipeline/gate/approval"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/pipeline/approval"
 )
 
 func (a *app) approvals() *cobra.Command {
@@ -88,7 +88,7 @@ func (a *app) approve() *cobra.Command {
 	c := &cobra.Command{
 		Use: "approve ID", Short: "Show what waits and approve it, in a terminal", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			wanted, bad := run.ParseScope(scope)
+			wanted, bad := core.ParseScope(scope)
 			if bad != nil {
 				return bad
 			}
@@ -98,16 +98,16 @@ func (a *app) approve() *cobra.Command {
 			}
 			tty, err := terminal()
 			if err != nil {
-				return run.Errorf(run.KindPolicy, "approvals", "a yes is given in a terminal, and this process has none").
+				return core.Errorf(core.KindPolicy, "approvals", "a yes is given in a terminal, and this process has none").
 					WithHint("run it in a terminal yourself: retort approvals approve %s", f.ID)
 			}
 			defer tty.Close()
 			fmt.Fprintf(tty, "%s\nApprove it (%s)? Type yes: ", printable(f.Text()), scopes[wanted])
 			line, err := readLine(cmd.Context(), tty)
 			if err != nil || line != "yes" {
-				return run.Errorf(run.KindPolicy, "approvals", "not approved; it still waits").WithHint("retort approvals deny %s says no", f.ID)
+				return core.Errorf(core.KindPolicy, "approvals", "not approved; it still waits").WithHint("retort approvals deny %s says no", f.ID)
 			}
-			if err := f.Decide(run.Answer{Approve: true, Scope: wanted}); err != nil {
+			if err := f.Decide(core.Answer{Approve: true, Scope: wanted}); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.stdout, "approved", strings.Join(append([]string{f.ID}, f.Same...), " "))
@@ -127,7 +127,7 @@ func (a *app) deny() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := f.Decide(run.Answer{Note: note}); err != nil {
+			if err := f.Decide(core.Answer{Note: note}); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.stdout, "denied", strings.Join(append([]string{f.ID}, f.Same...), " "))
@@ -138,8 +138,8 @@ func (a *app) deny() *cobra.Command {
 	return c
 }
 
-var scopes = map[run.Scope]string{
-	run.ScopeOnce: "this once", run.ScopeRun: "and calls of this tool for the rest of this run", run.ScopeAlways: "and always, with arguments of this shape",
+var scopes = map[core.Scope]string{
+	core.ScopeOnce: "this once", core.ScopeRun: "and calls of this tool for the rest of this run", core.ScopeAlways: "and always, with arguments of this shape",
 }
 
 func (a *app) waiting() ([]approval.Found, error) {
@@ -160,7 +160,7 @@ func (a *app) find(id string) (approval.Found, error) {
 			return f, nil
 		}
 	}
-	return approval.Found{}, run.Errorf(run.KindInvalidArguments, "approvals", "nothing waits with the id %q", id).
+	return approval.Found{}, core.Errorf(core.KindInvalidArguments, "approvals", "nothing waits with the id %q", id).
 		WithHint("retort approvals list shows what waits; it may have been answered, or run out")
 }
 
@@ -176,15 +176,15 @@ func (a *app) asked(ctx context.Context) context.Context {
 	}
 	_ = tty.Close() // opened when somebody is asked
 	var one sync.Mutex
-	ctx = run.WithPeer(ctx, &run.Peer{ID: "terminal", Pages: true, Ask: a.askPage(&one)})
-	return run.WithChannel(run.WithBrowser(ctx, nil), func(ctx context.Context, q run.Approval) (run.Answer, bool) {
+	ctx = core.WithPeer(ctx, &core.Peer{ID: "terminal", Pages: true, Ask: a.askPage(&one)})
+	return core.WithChannel(core.WithBrowser(ctx, nil), func(ctx context.Context, q core.Approval) (core.Answer, bool) {
 		one.Lock()
 		defer one.Unlock()
 		a.asking.Store(true)
 		defer a.asking.Store(false)
 		tty, err := terminal()
 		if err != nil {
-			return run.Answer{}, false
+			return core.Answer{}, false
 		}
 		defer tty.Close()
 		answer, ok := askAt(ctx, tty, q)
@@ -194,13 +194,13 @@ func (a *app) asked(ctx context.Context) context.Context {
 }
 
 // askPage asks at the terminal whether the person opens a page for a server.
-func (a *app) askPage(one *sync.Mutex) func(context.Context, run.Asked) (json.RawMessage, *run.Error) {
-	return func(ctx context.Context, q run.Asked) (json.RawMessage, *run.Error) {
+func (a *app) askPage(one *sync.Mutex) func(context.Context, core.Asked) (json.RawMessage, *core.Error) {
+	return func(ctx context.Context, q core.Asked) (json.RawMessage, *core.Error) {
 		one.Lock()
 		defer one.Unlock()
 		a.asking.Store(true)
 		defer a.asking.Store(false)
-		nobody := run.Errorf(run.KindPolicy, "approvals", "nobody can be asked: a terminal shows pages to open, and nothing else")
+		nobody := core.Errorf(core.KindPolicy, "approvals", "nobody can be asked: a terminal shows pages to open, and nothing else")
 		tty, err := terminal()
 		if err != nil || q.Page == "" {
 			return nil, nobody
@@ -210,7 +210,7 @@ func (a *app) askPage(one *sync.Mutex) func(context.Context, run.Asked) (json.Ra
 		_ = json.Unmarshal(q.Params, &said) // what is no text is not shown
 		fmt.Fprintf(tty, "\r\x1b[K\n%s wants you to open a page for its tool %s; it is not Retort that asks:\n%s\n\n%s\n",
 			printable(q.Server), printable(q.Tool), printable(said.Message), printable(q.Page))
-		answer, ok := choose(ctx, tty, "y = it is open · n = no", run.Approval{})
+		answer, ok := choose(ctx, tty, "y = it is open · n = no", core.Approval{})
 		switch {
 		case !ok:
 			return nil, nobody
@@ -222,7 +222,7 @@ func (a *app) askPage(one *sync.Mutex) func(context.Context, run.Asked) (json.Ra
 }
 
 // askAt asks until the person has chosen.
-func askAt(ctx context.Context, tty *os.File, q run.Approval) (run.Answer, bool) {
+func askAt(ctx context.Context, tty *os.File, q core.Approval) (core.Answer, bool) {
 	choices := "y = yes, once · n = no"
 	if q.Login != "" {
 		choices = "y = it is open · n = no"
@@ -235,22 +235,22 @@ func askAt(ctx context.Context, tty *os.File, q run.Approval) (run.Answer, bool)
 }
 
 // choose asks for one of the choices until it is given.
-func choose(ctx context.Context, tty *os.File, choices string, q run.Approval) (run.Answer, bool) {
+func choose(ctx context.Context, tty *os.File, choices string, q core.Approval) (core.Answer, bool) {
 	for {
 		fmt.Fprintf(tty, "%s\n? ", choices)
 		line, err := readLine(ctx, tty)
 		if err != nil {
-			return run.Answer{}, false
+			return core.Answer{}, false
 		}
 		switch first, rest, _ := strings.Cut(line, " "); {
 		case first == "y" || first == "yes":
-			return run.Answer{Approve: true}, true
+			return core.Answer{Approve: true}, true
 		case q.Scoped() && first == "r":
-			return run.Answer{Approve: true, Scope: run.ScopeRun}, true
+			return core.Answer{Approve: true, Scope: core.ScopeRun}, true
 		case q.Scoped() && first == "a":
-			return run.Answer{Approve: true, Scope: run.ScopeAlways}, true
+			return core.Answer{Approve: true, Scope: core.ScopeAlways}, true
 		case first == "n" || first == "no":
-			return run.Answer{Note: rest}, true
+			return core.Answer{Note: rest}, true
 		}
 	}
 }
@@ -282,8 +282,8 @@ type onebyone struct{ r io.Reader }
 func (o onebyone) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p))]) }
 
 // unresumed is an Outcome of a command. What it leaves pending ends with it.
-func unresumed(o run.Outcome) run.Outcome {
-	if o.Status == run.StatusPendingApproval && o.Error != nil {
+func unresumed(o core.Outcome) core.Outcome {
+	if o.Status == core.StatusPendingApproval && o.Error != nil {
 		o.Error = o.Error.WithHint("run it in a terminal and answer there; or set approval.wait, and answer with retort approvals while it waits. It ended here, without the call")
 	}
 	return o

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // speaker is an engine on pipes that is spoken to line by line.
@@ -45,14 +45,14 @@ func speakTo(t *testing.T, dir string) *speaker {
 	return s
 }
 
-func (s *speaker) call(tool string, arguments any) (o run.Outcome) {
+func (s *speaker) call(tool string, arguments any) (o core.Outcome) {
 	s.t.Helper()
 	text, _ := json.Marshal(arguments)
 	fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":%q,"arguments":%s}}`+"\n", tool, text)
 	for s.out.Scan() {
 		var m struct {
 			ID     int
-			Result struct{ StructuredContent run.Outcome }
+			Result struct{ StructuredContent core.Outcome }
 		}
 		if json.Unmarshal(s.out.Bytes(), &m) == nil && m.ID == 7 {
 			return m.Result.StructuredContent
@@ -74,17 +74,17 @@ func TestKilledWhilePending(t *testing.T) {
 		await files.createDirectory({path: '/srv/nordlys/a'});
 		await files.writeFile({path: '/srv/nordlys/a/x.txt', content: 'one'});
 		return 1`})
-	if o.Status != run.StatusPendingApproval || len(o.Approvals) != 1 {
+	if o.Status != core.StatusPendingApproval || len(o.Approvals) != 1 {
 		t.Fatalf("%+v %+v", o, o.Error)
 	}
 	other := speakTo(t, dir)
-	if o := other.call("resume_execution", map[string]any{"execution_id": o.ExecutionID}); o.Status != run.StatusRejected || !strings.Contains(o.Error.Message, "another engine") {
+	if o := other.call("resume_execution", map[string]any{"execution_id": o.ExecutionID}); o.Status != core.StatusRejected || !strings.Contains(o.Error.Message, "another engine") {
 		t.Errorf("while it lives: %+v %+v", o, o.Error)
 	}
 	first.kill()
 	for range 2 { // an answer can be lost on its way too
 		lost := other.call("resume_execution", map[string]any{"execution_id": o.ExecutionID})
-		if lost.Status != run.StatusOutcomeUnknown || len(lost.Calls) != 1 || lost.Calls[0].Tool != "create_directory" || !strings.Contains(string(lost.Calls[0].Arguments), "/srv/nordlys/a") {
+		if lost.Status != core.StatusOutcomeUnknown || len(lost.Calls) != 1 || lost.Calls[0].Tool != "create_directory" || !strings.Contains(string(lost.Calls[0].Arguments), "/srv/nordlys/a") {
 			t.Fatalf("%+v %+v", lost, lost.Error)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/run"
-	"retort/internal/templates"
+	"retort/internal/agent/templates"
+	"retort/internal/core"
 )
 
 // askFlags are the flags of retort ask.
@@ -78,7 +78,7 @@ func (a *app) taskOf(f askFlags, args []string) (retort.Task, error) {
 	t := retort.Task{ID: f.id, Description: strings.Join(args, " "), RequiredTools: f.tools, Session: f.session, Client: "retort ask"}
 	if f.inputs != "" {
 		if t.Inputs = json.RawMessage(f.inputs); !json.Valid(t.Inputs) {
-			return t, run.Errorf(run.KindInvalidArguments, "ask", "--inputs is no JSON")
+			return t, core.Errorf(core.KindInvalidArguments, "ask", "--inputs is no JSON")
 		}
 	}
 	name := ""
@@ -95,7 +95,7 @@ func (a *app) taskOf(f askFlags, args []string) (retort.Task, error) {
 }
 
 // printTask prints an Outcome with the program that a model has written.
-func (a *app) printTask(o run.Outcome, asJSON bool) error {
+func (a *app) printTask(o core.Outcome, asJSON bool) error {
 	if asJSON {
 		return packed(o, a.printOutcome(o, true))
 	}
@@ -127,7 +127,7 @@ func (a *app) printTask(o run.Outcome, asJSON bool) error {
 }
 
 // packed is how the command ends: that there is no model is a matter of the settings.
-func packed(o run.Outcome, err error) error {
+func packed(o core.Outcome, err error) error {
 	if o.Pack != nil {
 		return exitError(exitUsage)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 func (a *app) audit() *cobra.Command {
@@ -30,7 +30,7 @@ subject, or are of the session: their keys are destroyed, also for archives. Tha
 was done, when, by which tool and how it ended, stays, and can be proved as before.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(what.Subjects) == 0 && what.Session == "" {
-				return run.Errorf(run.KindInvalidArguments, "audit.erase", "nothing says what to erase").WithHint("name a person's data with --subject, or a session with --session")
+				return core.Errorf(core.KindInvalidArguments, "audit.erase", "nothing says what to erase").WithHint("name a person's data with --subject, or a session with --session")
 			}
 			erased, err := retort.Erase(retort.Config{Files: a.configs, Home: a.home}, what)
 			if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/run"
-	"retort/internal/seal"
+	"retort/internal/base/seal"
+	"retort/internal/core"
 )
 
 // exporting are the flags of an export.
@@ -85,7 +85,7 @@ func (a *app) exports(cmd *cobra.Command, x *exporting) error {
 		return nil
 	}
 	if err := seal.Replace(x.cursor, []byte(out.Cursor+"\n")); err != nil {
-		return run.Errorf(run.KindInternal, "audit.export", "the place cannot be kept, so the next export begins where this one did: %w", err)
+		return core.Errorf(core.KindInternal, "audit.export", "the place cannot be kept, so the next export begins where this one did: %w", err)
 	}
 	fmt.Fprintf(a.stderr, "%s entries\n", thousands(int(out.Entries)))
 	return nil
@@ -98,12 +98,12 @@ func (x *exporting) resume() (unlock func(), err error) {
 	}
 	unlock, err = seal.Lock(x.cursor+".lock", time.Second)
 	if err != nil {
-		return nil, run.Errorf(run.KindInvalidArguments, "audit.export", "another export uses the cursor %s, or it cannot be locked: %w", x.cursor, err).WithHint("wait until it has ended")
+		return nil, core.Errorf(core.KindInvalidArguments, "audit.export", "another export uses the cursor %s, or it cannot be locked: %w", x.cursor, err).WithHint("wait until it has ended")
 	}
 	text, err := os.ReadFile(x.cursor)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		unlock()
-		return nil, run.Errorf(run.KindInvalidArguments, "audit.export", "%w", err)
+		return nil, core.Errorf(core.KindInvalidArguments, "audit.export", "%w", err)
 	}
 	x.After = strings.TrimSpace(string(text))
 	return unlock, nil
@@ -116,10 +116,10 @@ func written(stdout *os.File, path string, isNew bool, write func(io.Writer) err
 		return write(stdout)
 	}
 	failed := func(err error) error {
-		return run.Errorf(run.KindInvalidArguments, "audit.export", "%s cannot be written: %w", path, err).WithHint("name a file in a folder that is there, and that you may write")
+		return core.Errorf(core.KindInvalidArguments, "audit.export", "%s cannot be written: %w", path, err).WithHint("name a file in a folder that is there, and that you may write")
 	}
 	if _, err := os.Lstat(path); err == nil && isNew {
-		return run.Errorf(run.KindInvalidArguments, "audit.export", "%s is there already, and what is new would take its place", path).
+		return core.Errorf(core.KindInvalidArguments, "audit.export", "%s is there already, and what is new would take its place", path).
 			WithHint("give the output of each time a name of its own, such as one with the date")
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".retort-export-")

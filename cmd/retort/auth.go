@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/run"
-	"retort/internal/upstream/oauth"
+	"retort/internal/core"
+	"retort/internal/mcp/client/oauth"
 )
 
 func (a *app) auth() *cobra.Command {
@@ -34,7 +34,7 @@ func (a *app) login() *cobra.Command {
 		Long: "Log in at a server, in a browser on this machine. Where there is none, --device gives a code to\ntype in elsewhere, and --paste takes the address that a browser elsewhere shows in the end.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if device && paste {
-				return run.Errorf(run.KindInvalidArguments, "auth", "--device and --paste are two ways")
+				return core.Errorf(core.KindInvalidArguments, "auth", "--device and --paste are two ways")
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 			defer cancel()
@@ -89,7 +89,7 @@ func (a *app) pasted(ctx context.Context, l *retort.Login) error {
 	case text := <-line:
 		return l.Paste(ctx, text)
 	case <-ctx.Done():
-		return run.Errorf(run.KindCancelled, "auth", "nothing was pasted: %w", ctx.Err())
+		return core.Errorf(core.KindCancelled, "auth", "nothing was pasted: %w", ctx.Err())
 	}
 }
 
@@ -153,7 +153,7 @@ func whoseLogin(server, principal string) string {
 	return server + " for " + principal
 }
 
-func problemOf(e *run.Error) string {
+func problemOf(e *core.Error) string {
 	if e == nil {
 		return ""
 	}

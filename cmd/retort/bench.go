@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort/internal/bench"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/devel/bench"
 )
 
 func (a *app) bench() *cobra.Command {
@@ -27,7 +27,7 @@ func (a *app) bench() *cobra.Command {
 			}
 			self, err := os.Executable()
 			if err != nil {
-				return run.Errorf(run.KindInternal, "bench", "%w", err)
+				return core.Errorf(core.KindInternal, "bench", "%w", err)
 			}
 			say, done := a.progress("measuring")
 			o := bench.Options{Self: self, Progress: say, Only: only}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort/internal/bench"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/devel/bench"
 )
 
 // targetFlags say of which catalogues tokens are counted.
@@ -46,10 +46,10 @@ command that measures it and what it leaves out. Tokens are those of o200k_base.
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			self, err := os.Executable()
 			if err != nil {
-				return run.Errorf(run.KindInternal, "bench", "%w", err)
+				return core.Errorf(core.KindInternal, "bench", "%w", err)
 			}
 			if f.connected && f.catalogs != "" {
-				return run.Errorf(run.KindInvalidArguments, "bench", "--connected and --catalogs cannot be given together")
+				return core.Errorf(core.KindInvalidArguments, "bench", "--connected and --catalogs cannot be given together")
 			}
 			say, done := a.progress("measuring")
 			o := f.options(a, bench.Options{Self: self, Progress: say, Only: bench.TargetParts()})

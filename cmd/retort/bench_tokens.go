@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort/internal/bench"
-	"retort/internal/page"
-	"retort/internal/run"
+	"retort/internal/base/htmlpage"
+	"retort/internal/core"
+	"retort/internal/devel/bench"
 )
 
 func (a *app) benchTokens() *cobra.Command {
@@ -32,7 +32,7 @@ the first four. All calls are really made; what a model would think is played. T
 			}
 			self, err := os.Executable()
 			if err != nil {
-				return run.Errorf(run.KindInternal, "bench", "%w", err)
+				return core.Errorf(core.KindInternal, "bench", "%w", err)
 			}
 			say, done := a.progress("measuring")
 			works, err := bench.Workloads(cmd.Context(), bench.Options{Self: self, Progress: say})
@@ -79,7 +79,7 @@ func (a *app) printWorkloads(works []bench.Workload) error {
 }
 
 // writePage writes a page whole or not at all.
-func (a *app) writePage(name string, p page.Page) error {
+func (a *app) writePage(name string, p htmlpage.Page) error {
 	file, err := besidePage(name)
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func besidePage(name string) (*os.File, error) {
 }
 
 func errPage(name string, err error) error {
-	return run.Errorf(run.KindInvalidArguments, "page", "%s cannot be written: %w", name, err)
+	return core.Errorf(core.KindInvalidArguments, "page", "%s cannot be written: %w", name, err)
 }
 
 func newline(i int) string {

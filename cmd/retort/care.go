@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // careFlags are the flags by which retort run asks for more care than the settings do.
@@ -22,10 +22,10 @@ func (c *careFlags) add(flags *pflag.FlagSet) {
 }
 
 // ask puts what is asked for into a request.
-func (c careFlags) ask(r *run.Request) error {
+func (c careFlags) ask(r *core.Request) error {
 	r.ForceApproval, r.FilesystemScope = c.approval, c.files
 	if c.memory != "" {
-		limit, err := run.ParseMemory(c.memory)
+		limit, err := core.ParseMemory(c.memory)
 		if err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func (c careFlags) ask(r *run.Request) error {
 	if c.network != "" {
 		allowed, err := strconv.ParseBool(c.network)
 		if err != nil {
-			return run.Errorf(run.KindInvalidArguments, "run", "--allow-network is false or true")
+			return core.Errorf(core.KindInvalidArguments, "run", "--allow-network is false or true")
 		}
 		r.AllowNetwork = &allowed
 	}

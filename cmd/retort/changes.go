@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // listOnce is how long servers are waited for that are looked at for changes.
@@ -51,10 +51,10 @@ func described(e *retort.Engine, list []*retort.Change) []changeJSON {
 // changeText is everything that a person needs to decide.
 func (a *app) changeText(e *retort.Engine, c *retort.Change) string {
 	var b strings.Builder
-	name := run.Legible(c.Server + "." + c.Tool)
+	name := core.Legible(c.Server + "." + c.Tool)
 	fmt.Fprintf(&b, "%s (%s)\n", a.style(a.stdout, bold, name), c.Policy)
 	if c.Unknown != "" {
-		fmt.Fprintf(&b, "it is not known what was trusted: %s\n", run.Legible(c.Unknown))
+		fmt.Fprintf(&b, "it is not known what was trusted: %s\n", core.Legible(c.Unknown))
 	} else {
 		fmt.Fprintf(&b, "trusted %s, another since %s\n", moment(c.Trusted), moment(c.Noticed))
 	}
@@ -72,7 +72,7 @@ func (a *app) changeText(e *retort.Engine, c *retort.Change) string {
 		fmt.Fprintln(&b, a.style(a.stdout, amber, "flagged:"), printable(f.String()))
 	}
 	if c.Unknown != "" {
-		name = run.Legible(c.Server) // all or none
+		name = core.Legible(c.Server) // all or none
 	}
 	fmt.Fprintf(&b, "to trust it as it is now: retort tools --trust %s\n", name)
 	return b.String()
@@ -155,13 +155,13 @@ func (a *app) agreed(ctx context.Context, text string, n int, yes, asJSON bool) 
 	}
 	tty, err := terminal()
 	if err != nil {
-		return run.Errorf(run.KindPolicy, "tools", "a yes is given in a terminal, and this process has none").
+		return core.Errorf(core.KindPolicy, "tools", "a yes is given in a terminal, and this process has none").
 			WithHint("run it in a terminal yourself; --yes is for scripts of which you know what they trust")
 	}
 	defer tty.Close()
 	fmt.Fprintf(tty, "%s\nTrust %d definitions as they are now? [y/N] ", text, n)
 	if line, err := readLine(ctx, tty); err != nil || line != "y" && line != "yes" {
-		return run.Errorf(run.KindPolicy, "tools", "not trusted")
+		return core.Errorf(core.KindPolicy, "tools", "not trusted")
 	}
 	return nil
 }

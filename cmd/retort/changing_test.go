@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"retort/internal/testenv"
+	"retort/internal/devel/testenv"
 )
 
 // changing is an MCP server of which the definitions are those of a file, as it is

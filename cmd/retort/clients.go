@@ -11,27 +11,27 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort/internal/clients"
-	"retort/internal/run"
+	"retort/internal/config/clientfiles"
+	"retort/internal/core"
 )
 
 // place is where import and install find and keep things.
 type place struct {
-	env       clients.Environment
+	env       clientfiles.Environment
 	out, home string
 }
 
 func (a *app) place(out string, project bool) (place, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return place{}, run.Errorf(run.KindInternal, "retort.clients", "%w", err)
+		return place{}, core.Errorf(core.KindInternal, "retort.clients", "%w", err)
 	}
 	user, err := os.UserHomeDir()
 	if err != nil {
-		return place{}, run.Errorf(run.KindInvalidArguments, "retort.clients", "%w", err).WithHint("set HOME")
+		return place{}, core.Errorf(core.KindInvalidArguments, "retort.clients", "%w", err).WithHint("set HOME")
 	}
 	p := place{
-		env: clients.Environment{GOOS: runtime.GOOS, Getenv: os.Getenv, UserHome: user, Dir: dir},
+		env: clientfiles.Environment{GOOS: runtime.GOOS, Getenv: os.Getenv, UserHome: user, Dir: dir},
 		out: out, home: a.home,
 	}
 	if p.out == "" && len(a.configs) == 1 && !strings.HasSuffix(a.configs[0], ".yaml") && !strings.HasSuffix(a.configs[0], ".yml") {
@@ -62,7 +62,7 @@ func own(variable, user string, fallback ...string) string {
 }
 
 func (a *app) importServers() *cobra.Command {
-	var o clients.ImportOptions
+	var o clientfiles.ImportOptions
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "import", Short: "Take over the servers of your MCP clients", Args: cobra.NoArgs,
@@ -77,7 +77,7 @@ Servers of a project go into ./retort.json, with --project.`,
 			}
 			o.Out, o.Home = p.out, p.home
 			_, read := a.progress("reading the clients' files")
-			done, err := clients.Import(p.env, o)
+			done, err := clientfiles.Import(p.env, o)
 			read()
 			if err != nil {
 				return err
@@ -93,7 +93,7 @@ Servers of a project go into ./retort.json, with --project.`,
 	return c
 }
 
-func (a *app) printImported(done *clients.Imported, asJSON bool) error {
+func (a *app) printImported(done *clientfiles.Imported, asJSON bool) error {
 	code := error(nil)
 	if len(done.Broken) > 0 {
 		code = exitError(exitUsage)
@@ -115,7 +115,7 @@ func (a *app) printImported(done *clients.Imported, asJSON bool) error {
 	}
 	added := 0
 	for _, s := range done.Servers {
-		if s.State == clients.Added {
+		if s.State == clientfiles.Added {
 			added++
 		}
 	}
@@ -138,14 +138,14 @@ func plural(n int, what string) string {
 }
 
 // line is a text of somebody else's in one line, in which everything is seen as it is.
-func line(s string) string { return run.LegibleLine(s) }
+func line(s string) string { return core.LegibleLine(s) }
 
-func (a *app) printTaken(servers []clients.Server) error {
+func (a *app) printTaken(servers []clientfiles.Server) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVER\tFROM\tTRANSPORT\tRESULT")
 	for _, s := range servers {
 		from := s.Client
-		if s.Scope != clients.User {
+		if s.Scope != clientfiles.User {
 			from += " (" + string(s.Scope) + ")"
 		}
 		result := string(s.State)
@@ -168,7 +168,7 @@ func (a *app) printTaken(servers []clients.Server) error {
 }
 
 // notes prints what a person should know of servers.
-func (a *app) notes(servers []clients.Server, warnings []string) {
+func (a *app) notes(servers []clientfiles.Server, warnings []string) {
 	for _, s := range servers {
 		for _, n := range s.Notes {
 			fmt.Fprintf(a.stderr, "%s: %s\n", line(s.Name), line(n))
@@ -181,7 +181,7 @@ func (a *app) notes(servers []clients.Server, warnings []string) {
 
 // installFlags are those of install and uninstall.
 type installFlags struct {
-	clients.InstallOptions
+	clientfiles.InstallOptions
 	asJSON bool
 }
 
@@ -209,7 +209,7 @@ claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, l
 				f.Command = ourCommand(f.Project)
 			}
 			_, read := a.progress("reading the clients' files")
-			done, err := clients.Install(p.env, f.InstallOptions)
+			done, err := clientfiles.Install(p.env, f.InstallOptions)
 			read()
 			if err != nil {
 				return err
@@ -266,7 +266,7 @@ func ourCommand(project bool) string {
 	return self
 }
 
-func (a *app) printInstalled(done *clients.Installed, asJSON bool) error {
+func (a *app) printInstalled(done *clientfiles.Installed, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(done)
 	}
@@ -277,7 +277,7 @@ func (a *app) printInstalled(done *clients.Installed, asJSON bool) error {
 	}
 	a.notes(done.Moved, done.Warnings)
 	a.printKept(done)
-	fmt.Fprint(a.stdout, run.Legible(done.Diff))
+	fmt.Fprint(a.stdout, core.Legible(done.Diff))
 	switch {
 	case !done.Changed:
 		fmt.Fprintf(a.stderr, "Retort is in %s already\n", line(done.File))
@@ -289,7 +289,7 @@ func (a *app) printInstalled(done *clients.Installed, asJSON bool) error {
 	return nil
 }
 
-func (a *app) printKept(done *clients.Installed) {
+func (a *app) printKept(done *clientfiles.Installed) {
 	for _, k := range done.Kept {
 		fmt.Fprintf(a.stderr, "stays in %s: %s (%s)\n", done.Client, line(k.Name), line(k.Reason))
 	}
@@ -308,7 +308,7 @@ entry goes, and servers come back where their name is free. Our file keeps its s
 			}
 			f.Client, f.Out, f.Home = args[0], p.out, p.home
 			_, read := a.progress("reading the clients' files")
-			done, err := clients.Uninstall(p.env, f.InstallOptions)
+			done, err := clientfiles.Uninstall(p.env, f.InstallOptions)
 			read()
 			if err != nil {
 				return err
@@ -320,7 +320,7 @@ entry goes, and servers come back where their name is free. Our file keeps its s
 	return c
 }
 
-func (a *app) printUninstalled(done *clients.Installed, asJSON bool) error {
+func (a *app) printUninstalled(done *clientfiles.Installed, asJSON bool) error {
 	code := error(nil)
 	if len(done.Still) > 0 {
 		code = exitError(exitUsage)
@@ -333,7 +333,7 @@ func (a *app) printUninstalled(done *clients.Installed, asJSON bool) error {
 	}
 	a.printKept(done)
 	a.notes(nil, done.Warnings)
-	fmt.Fprint(a.stdout, run.Legible(done.Diff))
+	fmt.Fprint(a.stdout, core.Legible(done.Diff))
 	for _, name := range done.PutBack {
 		fmt.Fprintf(a.stderr, "back in %s: %s\n", done.Client, line(name))
 	}

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"retort/internal/testenv"
+	"retort/internal/devel/testenv"
 )
 
 // passing are the settings under which the everything-server is seen as it is: the suites ask

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/demo"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/devel/demo"
 )
 
 func (a *app) demoServer() *cobra.Command {
@@ -30,7 +30,7 @@ func (a *app) demo() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			home, err := os.MkdirTemp("", "retort-demo-")
 			if err != nil {
-				return run.Errorf(run.KindInternal, "demo", "%w", err)
+				return core.Errorf(core.KindInternal, "demo", "%w", err)
 			}
 			defer os.RemoveAll(home)
 			servers, err := demoServers()
@@ -48,7 +48,7 @@ func (a *app) demo() *cobra.Command {
 				return err
 			}
 			defer e.Close()
-			return a.tell(run.WithChannel(cmd.Context(), yes), e, asJSON)
+			return a.tell(core.WithChannel(cmd.Context(), yes), e, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the Outcomes as JSON")
@@ -57,15 +57,15 @@ func (a *app) demo() *cobra.Command {
 
 // yes approves everything, each tool for the rest of its program: the bundled servers have nothing that could be lost.
 // Approving each of the thousand calls on its own would take 20 seconds: every question waits a moment for others that are equal.
-func yes(context.Context, run.Approval) (run.Answer, bool) {
-	return run.Answer{Approve: true, Scope: run.ScopeRun}, true
+func yes(context.Context, core.Approval) (core.Answer, bool) {
+	return core.Answer{Approve: true, Scope: core.ScopeRun}, true
 }
 
 // demoServers are the bundled servers as child processes of this binary.
 func demoServers() ([]retort.Server, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, run.Errorf(run.KindInternal, "demo", "%w", err)
+		return nil, core.Errorf(core.KindInternal, "demo", "%w", err)
 	}
 	var servers []retort.Server
 	for _, name := range demo.Names() {
@@ -83,17 +83,17 @@ func (a *app) tell(ctx context.Context, e *retort.Engine, asJSON bool) error {
 	for _, s := range servers {
 		tools, tokens = tools+s.Tools, tokens+s.Tokens
 	}
-	var outcomes []run.Outcome
+	var outcomes []core.Outcome
 	if !asJSON {
 		fmt.Fprintf(a.stdout, "%d servers, %d tools; their definitions have %s tokens.\n", len(servers), tools, thousands(tokens))
 	}
 	for i, p := range demo.Programs() {
-		o := a.execute(ctx, e, run.Request{Code: p.Code, Name: p.Name + ".ts", Client: "retort demo"})
+		o := a.execute(ctx, e, core.Request{Code: p.Code, Name: p.Name + ".ts", Client: "retort demo"})
 		outcomes = append(outcomes, o)
 		if !asJSON {
 			a.tellOne(i+1, p, o)
 		}
-		if o.Status != run.StatusOK {
+		if o.Status != core.StatusOK {
 			a.printError(o.Error)
 			return outcomeCode(o)
 		}
@@ -105,7 +105,7 @@ func (a *app) tell(ctx context.Context, e *retort.Engine, asJSON bool) error {
 	return nil
 }
 
-func (a *app) tellOne(n int, p demo.Program, o run.Outcome) {
+func (a *app) tellOne(n int, p demo.Program, o core.Outcome) {
 	fmt.Fprintf(a.stdout, "\n%s\n%s\n\n", a.style(a.stdout, bold, fmt.Sprintf("%d. %s", n, p.Title)), p.About)
 	fmt.Fprintln(a.stdout, indent(a.style(a.stdout, dim, strings.TrimSpace(p.Code)), "    "))
 	fmt.Fprint(a.stdout, indent(o.Output, "  │ "))
@@ -126,7 +126,7 @@ func indent(text, by string) string {
 	return by + strings.ReplaceAll(text, "\n", "\n"+by) + end
 }
 
-func (a *app) tellLedger(outcomes []run.Outcome) {
+func (a *app) tellLedger(outcomes []core.Outcome) {
 	var returned, data, definitions, calls int
 	for _, o := range outcomes {
 		returned += o.Stats.Tokens.Returned

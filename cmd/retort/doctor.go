@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/clients"
+	"retort/internal/config/clientfiles"
+	"retort/internal/core"
 	"retort/internal/doctor"
-	"retort/internal/run"
 )
 
 func (a *app) doctor() *cobra.Command {
@@ -43,7 +43,7 @@ sockets of engines that have died. It touches no client's file.`,
 				return err
 			}
 			if p, err := a.place("", false); err == nil && len(servers) == 0 {
-				d.Clients = clientChecks(clients.Survey(p.env), d.Files)
+				d.Clients = clientChecks(clientfiles.Survey(p.env), d.Files)
 			}
 			if asJSON {
 				err = a.printJSON(d)
@@ -110,7 +110,7 @@ func (a *app) printDoctor(d retort.Diagnosis) {
 }
 
 // absent says why something is not here that nobody needs to have.
-func (a *app) absent(what string, why *run.Error) {
+func (a *app) absent(what string, why *core.Error) {
 	fmt.Fprintln(a.stdout, a.style(a.stdout, dim, " -  "+what+": "+printable(why.Message)))
 	if why.Hint != "" {
 		fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, dim, printable(why.Hint)))
@@ -119,7 +119,7 @@ func (a *app) absent(what string, why *run.Error) {
 
 // clientChecks say of the files of clients whether they start Retort. None is broken: what a
 // person lets a client start is theirs to say.
-func clientChecks(all []clients.Surveyed, read []string) []doctor.Check {
+func clientChecks(all []clientfiles.Surveyed, read []string) []doctor.Check {
 	var checks []doctor.Check
 	for _, s := range all {
 		if slices.Contains(read, s.File) {
@@ -128,12 +128,12 @@ func clientChecks(all []clients.Surveyed, read []string) []doctor.Check {
 		c := doctor.Check{Name: "client " + s.Client, Level: doctor.OK, Words: s.File + " starts Retort"}
 		others := strings.Join(s.Others, ", ")
 		install := "retort install " + s.Client
-		if s.Scope == clients.Project {
+		if s.Scope == clientfiles.Project {
 			install += " --project"
 		}
 		switch {
 		case s.Err != nil:
-			c.Level, c.Words = doctor.Warning, run.AsError(s.Err).Message
+			c.Level, c.Words = doctor.Warning, core.AsError(s.Err).Message
 		case s.Missing != "":
 			c.Level, c.Words, c.Mend = doctor.Warning, s.File+" starts Retort with "+s.Missing+", which is not there", install
 		case !s.Retort:

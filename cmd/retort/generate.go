@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/pipeline/emit"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/pipeline/bindings"
 )
 
 func (a *app) generate() *cobra.Command {
@@ -35,24 +35,24 @@ func (a *app) generate() *cobra.Command {
 	return c
 }
 
-func (a *app) writeTree(out string, lang run.Language, e *retort.Engine) error {
+func (a *app) writeTree(out string, lang core.Language, e *retort.Engine) error {
 	tools := e.Toolset()
 	if err := os.MkdirAll(out, 0o755); err != nil {
-		return run.Errorf(run.KindInvalidArguments, "generate", "%w", err)
+		return core.Errorf(core.KindInvalidArguments, "generate", "%w", err)
 	}
 	root, err := os.OpenRoot(out)
 	if err != nil {
-		return run.Errorf(run.KindInvalidArguments, "generate", "%w", err)
+		return core.Errorf(core.KindInvalidArguments, "generate", "%w", err)
 	}
 	defer root.Close()
 	files := 0
-	for name, text := range emit.Files(tools, lang) {
+	for name, text := range bindings.Files(tools, lang) {
 		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return run.Errorf(run.KindInvalidArguments, "generate", "%w", err)
+			return core.Errorf(core.KindInvalidArguments, "generate", "%w", err)
 		}
 		text = stamped(root, name, e.Wrapped(lang, name, text), time.Now())
 		if err := root.WriteFile(name, []byte(text), 0o644); err != nil {
-			return run.Errorf(run.KindInvalidArguments, "generate", "%w", err)
+			return core.Errorf(core.KindInvalidArguments, "generate", "%w", err)
 		}
 		files++
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"retort/internal/testenv"
+	"retort/internal/devel/testenv"
 )
 
 // firstPort and lastPort bound the ports that scripts listen on. Systems choose the ports of outgoing

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"retort/internal/testenv"
+	"retort/internal/devel/testenv"
 )
 
 // When the engine is killed with SIGKILL in the middle of a program, nothing of

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // logger writes what the engine does to standard error, from the level that the
@@ -16,7 +16,7 @@ import (
 func (a *app) logger() (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
-		return nil, run.Errorf(run.KindInvalidArguments, "log", "there is no log level %q", a.logLevel).
+		return nil, core.Errorf(core.KindInvalidArguments, "log", "there is no log level %q", a.logLevel).
 			WithHint("levels are debug, info, warn and error")
 	}
 	o := &slog.HandlerOptions{Level: level}
@@ -27,7 +27,7 @@ func (a *app) logger() (*slog.Logger, error) {
 	case "json":
 		handler, a.log.lostForm = slog.NewJSONHandler(&a.log, o), `{"level":"WARN","msg":"lines of the log are lost","lines":%d}`+"\n"
 	default:
-		return nil, run.Errorf(run.KindInvalidArguments, "log", "there is no log format %q", a.logForm).WithHint("formats are text and json")
+		return nil, core.Errorf(core.KindInvalidArguments, "log", "there is no log format %q", a.logForm).WithHint("formats are text and json")
 	}
 	a.log.start(a.stderr)
 	return slog.New(handler), nil

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/reaper"
-	"retort/internal/run"
+	"retort/internal/base/reaper"
+	"retort/internal/core"
 )
 
 // The exit codes, a promise to scripts.
@@ -87,16 +87,16 @@ type exitError int
 func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
 func codeOf(err error) int {
-	var e *run.Error
+	var e *core.Error
 	if !errors.As(err, &e) {
 		return exitUsage // what cobra says about flags and arguments
 	}
 	switch e.Kind {
-	case run.KindInvalidArguments, run.KindToolNotFound, run.KindSandboxUnavailable:
+	case core.KindInvalidArguments, core.KindToolNotFound, core.KindSandboxUnavailable:
 		return exitUsage
-	case run.KindPolicy, run.KindToolChanged:
+	case core.KindPolicy, core.KindToolChanged:
 		return exitDenied
-	case run.KindInternal:
+	case core.KindInternal:
 		return exitOurs
 	}
 	return exitFailed

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // man writes manual pages, one for each command, which a release brings along.
@@ -20,7 +20,7 @@ func (a *app) man() *cobra.Command {
 		Use: "man --out DIR", Short: "Write the manual pages", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := os.MkdirAll(out, 0o755); err != nil {
-				return run.Errorf(run.KindInvalidArguments, "man", "%w", err)
+				return core.Errorf(core.KindInvalidArguments, "man", "%w", err)
 			}
 			return writeManual(out, cmd.Root())
 		},
@@ -34,7 +34,7 @@ func (a *app) man() *cobra.Command {
 func writeManual(out string, c *cobra.Command) error {
 	c.InitDefaultHelpFlag()
 	if err := os.WriteFile(filepath.Join(out, manName(c)+".1"), []byte(manPage(c)), 0o644); err != nil {
-		return run.Errorf(run.KindInvalidArguments, "man", "%w", err)
+		return core.Errorf(core.KindInvalidArguments, "man", "%w", err)
 	}
 	for _, sub := range c.Commands() {
 		if !sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {

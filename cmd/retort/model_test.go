@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"retort/internal/model/modeltest"
+	"retort/internal/agent/model/modeltest"
 )
 
 // scriptedModel is a program that is a model at an address: model ADDRESS DIR. What it says first is in the file 1 of

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"syscall"
 
-	"retort/internal/testenv"
-	"retort/internal/upstream/oauth/oauthtest"
+	"retort/internal/devel/testenv"
+	"retort/internal/mcp/client/oauth/oauthtest"
 )
 
 // oauthServer is an MCP server that wants a login, for scripts: oauthserver [FLAG...]. It

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/term"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Terminal styles.
@@ -37,7 +37,7 @@ func (a *app) warn(text string) {
 }
 
 func (a *app) printError(err error) {
-	var e *run.Error
+	var e *core.Error
 	if !errors.As(err, &e) {
 		fmt.Fprintln(a.stderr, a.style(a.stderr, red, "error:"), err)
 		return
@@ -83,7 +83,7 @@ func (a *app) printJSON(v any) error {
 
 // printOutcome prints an Outcome for people, or as JSON, and returns the exit
 // code as an error.
-func (a *app) printOutcome(o run.Outcome, asJSON bool) error {
+func (a *app) printOutcome(o core.Outcome, asJSON bool) error {
 	if asJSON {
 		if err := a.printJSON(o); err != nil {
 			return err
@@ -136,8 +136,8 @@ func pretty(result json.RawMessage) string {
 	return b.String()
 }
 
-func summary(o run.Outcome) string {
-	if o.Status == run.StatusRejected {
+func summary(o core.Outcome) string {
+	if o.Status == core.StatusRejected {
 		return "rejected · nothing ran"
 	}
 	status := string(o.Status)
@@ -165,15 +165,15 @@ func thousands(n int) string {
 	return s
 }
 
-func outcomeCode(o run.Outcome) error {
+func outcomeCode(o core.Outcome) error {
 	switch {
-	case o.Status == run.StatusOK:
+	case o.Status == core.StatusOK:
 		return nil
-	case o.Status == run.StatusDenied, o.Status == run.StatusPendingApproval, o.Error != nil && o.Error.Denies():
+	case o.Status == core.StatusDenied, o.Status == core.StatusPendingApproval, o.Error != nil && o.Error.Denies():
 		return exitError(exitDenied)
-	case o.Error != nil && o.Error.Kind == run.KindInternal:
+	case o.Error != nil && o.Error.Kind == core.KindInternal:
 		return exitError(exitOurs)
-	case o.Error != nil && o.Error.Kind == run.KindSandboxUnavailable:
+	case o.Error != nil && o.Error.Kind == core.KindSandboxUnavailable:
 		return exitError(exitUsage)
 	}
 	return exitError(exitFailed)

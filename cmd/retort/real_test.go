@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 // realServers writes a client file with the servers that people use and returns
@@ -55,12 +55,12 @@ func retortIn(t *testing.T, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func outcomeOf(t *testing.T, cmd *exec.Cmd) run.Outcome {
+func outcomeOf(t *testing.T, cmd *exec.Cmd) core.Outcome {
 	t.Helper()
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	text, _ := cmd.Output()
-	var o run.Outcome
+	var o core.Outcome
 	if err := json.Unmarshal(text, &o); err != nil {
 		t.Fatalf("%v: %s%s", err, text, stderr.String())
 	}
@@ -84,7 +84,7 @@ const echo = await callMCPTool('everything__echo', { message: 'Grüße' });
 return { lines: lines.length, entities: graph.entities.length, sum, echo, listing: JSON.stringify(listing).length > 0 };`
 	o := outcomeOf(t, retortIn(t, dir, "run", "--json", "-e", program))
 	want := `{"lines":3,"entities":3,"sum":"The sum of 2 and 40 is 42.","echo":"Echo: Grüße","listing":true}`
-	if o.Status != run.StatusOK || string(o.Result) != want {
+	if o.Status != core.StatusOK || string(o.Result) != want {
 		t.Errorf("got  %s %s %+v\nwant %s", o.Status, o.Result, o.Error, want)
 	}
 	if o.Stats.ToolCalls != 6 {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 func (a *app) verify() *cobra.Command {
@@ -55,7 +55,7 @@ func publicKey(text string) (ed25519.PublicKey, error) {
 	}
 	key, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(key) != ed25519.PublicKeySize {
-		return nil, run.Errorf(run.KindInvalidArguments, "audit.verify", "--key is no public key").WithHint("it is the field key of a checkpoint: 44 characters of base64")
+		return nil, core.Errorf(core.KindInvalidArguments, "audit.verify", "--key is no public key").WithHint("it is the field key of a checkpoint: 44 characters of base64")
 	}
 	return key, nil
 }
@@ -172,7 +172,7 @@ func (q *asking) complete(now time.Time) (err error) {
 		return err
 	}
 	if q.Limit < 1 || q.Limit > 10_000 || q.minRisk < 0 || q.minRisk > 100 {
-		return run.Errorf(run.KindInvalidArguments, "audit.query", "--limit is from 1 to 10000, --min-risk from 0 to 100")
+		return core.Errorf(core.KindInvalidArguments, "audit.query", "--limit is from 1 to 10000, --min-risk from 0 to 100")
 	}
 	if server, tool, ok := strings.Cut(q.Tool, "."); ok && q.Server == "" {
 		q.Server, q.Tool = server, tool
@@ -198,7 +198,7 @@ func momentOf(flag, text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, run.Errorf(run.KindInvalidArguments, "audit.query", "--%s %q is no time", flag, text).WithHint("such as 24h, 7d, 2026-05-04 or 2026-05-04T12:00:00Z")
+	return time.Time{}, core.Errorf(core.KindInvalidArguments, "audit.query", "--%s %q is no time", flag, text).WithHint("such as 24h, 7d, 2026-05-04 or 2026-05-04T12:00:00Z")
 }
 
 func (a *app) printEntries(page retort.RecordPage, asJSON bool) error {

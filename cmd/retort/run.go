@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 func (a *app) serve() *cobra.Command {
@@ -22,7 +22,7 @@ func (a *app) serve() *cobra.Command {
 		Use: "serve", Short: "Be an MCP server on standard input and output", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if surface != "full" && surface != "lean" {
-				return run.Errorf(run.KindInvalidArguments, "serve", "--surface %q is not full or lean", surface)
+				return core.Errorf(core.KindInvalidArguments, "serve", "--surface %q is not full or lean", surface)
 			}
 			e, err := a.open(context.WithoutCancel(cmd.Context()), func(c *retort.Config) { c.NoReload = fixed })
 			if err != nil {
@@ -77,11 +77,11 @@ func (a *app) run() *cobra.Command {
 				return err
 			}
 			if f.show && !term.IsTerminal(int(a.stdout.Fd())) {
-				return run.Errorf(run.KindPolicy, "run", "--show-pii is for the person's own terminal, and this output is none").WithHint("leave it out")
+				return core.Errorf(core.KindPolicy, "run", "--show-pii is for the person's own terminal, and this output is none").WithHint("leave it out")
 			}
 			if f.queue {
 				if f.show || f.dry {
-					return run.Errorf(run.KindInvalidArguments, "run", "--queue goes with neither --dry-run nor --show-pii")
+					return core.Errorf(core.KindInvalidArguments, "run", "--queue goes with neither --dry-run nor --show-pii")
 				}
 				return a.enqueue(req, f)
 			}
@@ -121,10 +121,10 @@ func (a *app) run() *cobra.Command {
 
 // afterDryRun shows a dry run, and where there is a terminal asks whether the program
 // shall run with the effects that it listed.
-func (a *app) afterDryRun(ctx context.Context, e *retort.Engine, o run.Outcome) error {
+func (a *app) afterDryRun(ctx context.Context, e *retort.Engine, o core.Outcome) error {
 	o.Warnings = o.Warnings[:len(o.Warnings)-1] // how to approve it: this engine ends here
 	asking := a.asked(ctx)
-	if run.ChannelOf(asking) == nil {
+	if core.ChannelOf(asking) == nil {
 		o.Approvals = nil
 		a.warn("nothing was changed; in a terminal, retort run --dry-run asks whether to run it with exactly these effects")
 		return a.printOutcome(o, false)
@@ -140,7 +140,7 @@ func (a *app) afterDryRun(ctx context.Context, e *retort.Engine, o run.Outcome) 
 // approvalPatience is longer than any setting of approval.timeout.
 const approvalPatience = 31 * 24 * time.Hour
 
-func (a *app) execute(ctx context.Context, e *retort.Engine, req run.Request) run.Outcome {
+func (a *app) execute(ctx context.Context, e *retort.Engine, req core.Request) core.Outcome {
 	say, done := a.progress("running")
 	defer done()
 	req.Progress = func(calls int) { say(fmt.Sprintf("%d tool calls", calls)) }
@@ -150,8 +150,8 @@ func (a *app) execute(ctx context.Context, e *retort.Engine, req run.Request) ru
 // maxProgram bounds what is read as a program; the gate refuses less than that.
 const maxProgram = 16 << 20
 
-func (a *app) request(f runFlags, args []string) (run.Request, error) {
-	req := run.Request{Session: f.session, Sandbox: f.sandbox, Runtime: f.runtime, Client: "retort run", DryRun: f.dry, NoCache: f.noCache}
+func (a *app) request(f runFlags, args []string) (core.Request, error) {
+	req := core.Request{Session: f.session, Sandbox: f.sandbox, Runtime: f.runtime, Client: "retort run", DryRun: f.dry, NoCache: f.noCache}
 	if err := f.care.ask(&req); err != nil {
 		return req, err
 	}
@@ -170,7 +170,7 @@ func (a *app) request(f runFlags, args []string) (run.Request, error) {
 		}
 	}
 	if given != 1 {
-		return req, run.Errorf(run.KindInvalidArguments, "run", "give one program: a file, - for standard input, or -e CODE")
+		return req, core.Errorf(core.KindInvalidArguments, "run", "give one program: a file, - for standard input, or -e CODE")
 	}
 	lang, err := language(f.lang, req.Name)
 	req.Language = lang
@@ -182,40 +182,40 @@ func (a *app) read(name string) (string, error) {
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return "", run.Errorf(run.KindInvalidArguments, "run", "%w", err)
+			return "", core.Errorf(core.KindInvalidArguments, "run", "%w", err)
 		}
 		defer file.Close()
 		in = file
 	}
 	text, err := io.ReadAll(io.LimitReader(in, maxProgram+1))
 	if err != nil {
-		return "", run.Errorf(run.KindInvalidArguments, "run", "%w", err)
+		return "", core.Errorf(core.KindInvalidArguments, "run", "%w", err)
 	}
 	if len(text) > maxProgram {
-		return "", run.Errorf(run.KindInvalidArguments, "run", "the program is larger than %d bytes", maxProgram)
+		return "", core.Errorf(core.KindInvalidArguments, "run", "the program is larger than %d bytes", maxProgram)
 	}
 	return string(text), nil
 }
 
 // language is the language of a flag, else of a file's name; empty if neither says it.
-func language(flag, file string) (run.Language, error) {
+func language(flag, file string) (core.Language, error) {
 	switch flag {
 	case "ts", "typescript":
-		return run.TypeScript, nil
+		return core.TypeScript, nil
 	case "js", "javascript":
-		return run.JavaScript, nil
+		return core.JavaScript, nil
 	case "py", "python":
-		return run.Python, nil
+		return core.Python, nil
 	case "":
 		switch filepath.Ext(file) {
 		case ".js", ".mjs", ".cjs":
-			return run.JavaScript, nil
+			return core.JavaScript, nil
 		case ".py":
-			return run.Python, nil
+			return core.Python, nil
 		case ".ts", ".mts", ".cts":
-			return run.TypeScript, nil
+			return core.TypeScript, nil
 		}
 		return "", nil
 	}
-	return "", run.Errorf(run.KindInvalidArguments, "run", "--lang %q is not ts, js or py", flag)
+	return "", core.Errorf(core.KindInvalidArguments, "run", "--lang %q is not ts, js or py", flag)
 }

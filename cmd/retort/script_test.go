@@ -14,8 +14,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"retort"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -61,7 +61,7 @@ func TestScripts(t *testing.T) {
 
 // execution sets a variable to the id of the Outcome that was printed last: execution ID
 func execution(ts *testscript.TestScript, _ bool, args []string) {
-	var o run.Outcome
+	var o core.Outcome
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &o))
 	ts.Setenv(args[0], o.ExecutionID)
 }
@@ -113,12 +113,12 @@ func awaits(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(err)
 	}
 	found := -1
-	var list struct{ Approvals []run.Approval }
+	var list struct{ Approvals []core.Approval }
 	waits := func() bool {
 		if ts.Exec("retort", "approvals", "list", "--json") != nil || json.Unmarshal([]byte(ts.ReadFile("stdout")), &list) != nil {
 			return false
 		}
-		found = slices.IndexFunc(list.Approvals, func(a run.Approval) bool { return a.Count >= count })
+		found = slices.IndexFunc(list.Approvals, func(a core.Approval) bool { return a.Count >= count })
 		return found >= 0
 	}
 	if !testenv.Poll(waits) {

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"retort/internal/testenv"
+	"retort/internal/devel/testenv"
 )
 
 // busy is retort serve on standard input in the midst of a program.

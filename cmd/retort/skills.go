@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 func (a *app) skills() *cobra.Command {
@@ -108,7 +108,7 @@ func (a *app) skillsSave() *cobra.Command {
 			case from != "" && len(args) == 0:
 				return a.saveFrom(cmd, from, d, asJSON)
 			case from != "" || len(args) == 0:
-				return run.Errorf(run.KindInvalidArguments, "skills.save", "give one of: a file, - for standard input, or --from EXECUTION")
+				return core.Errorf(core.KindInvalidArguments, "skills.save", "give one of: a file, - for standard input, or --from EXECUTION")
 			}
 			code, err := a.read(args[0])
 			if err != nil {
@@ -122,7 +122,7 @@ func (a *app) skillsSave() *cobra.Command {
 			}
 			d.Code = code
 			return a.ask(cmd, func(e *retort.Engine) error {
-				return a.printSaved(unresumed(e.SaveSkill(a.asked(cmd.Context()), run.Request{Client: "retort skills"}, d)), asJSON)
+				return a.printSaved(unresumed(e.SaveSkill(a.asked(cmd.Context()), core.Request{Client: "retort skills"}, d)), asJSON)
 			})
 		},
 	}
@@ -143,11 +143,11 @@ func (a *app) saveFrom(cmd *cobra.Command, execution string, d retort.SkillDraft
 		return err
 	}
 	return a.ask(cmd, func(e *retort.Engine) error {
-		o, lifted, err := e.SaveSkillFrom(a.asked(cmd.Context()), run.Request{Client: "retort skills"}, ran, d)
+		o, lifted, err := e.SaveSkillFrom(a.asked(cmd.Context()), core.Request{Client: "retort skills"}, ran, d)
 		if err != nil {
 			return err
 		}
-		if o.Status == run.StatusOK && len(lifted) > 0 {
+		if o.Status == core.StatusOK && len(lifted) > 0 {
 			fmt.Fprintln(a.stderr, "parameters:", printable(strings.Join(lifted, ", ")))
 		}
 		return a.printSaved(unresumed(o), asJSON)
@@ -155,8 +155,8 @@ func (a *app) saveFrom(cmd *cobra.Command, execution string, d retort.SkillDraft
 }
 
 // printSaved prints what became of a save.
-func (a *app) printSaved(o run.Outcome, asJSON bool) error {
-	if o.Status != run.StatusOK || asJSON && o.Result == nil {
+func (a *app) printSaved(o core.Outcome, asJSON bool) error {
+	if o.Status != core.StatusOK || asJSON && o.Result == nil {
 		return a.printOutcome(o, asJSON)
 	}
 	var saved retort.SavedSkill
@@ -217,7 +217,7 @@ func argumentsGiven(given []string) (map[string]json.RawMessage, error) {
 	for _, g := range given {
 		name, value, ok := strings.Cut(g, "=")
 		if !ok || name == "" {
-			return nil, run.Errorf(run.KindInvalidArguments, "skills.run", "--arg %q is not NAME=VALUE", g)
+			return nil, core.Errorf(core.KindInvalidArguments, "skills.run", "--arg %q is not NAME=VALUE", g)
 		}
 		raw := json.RawMessage(value)
 		if !json.Valid(raw) {
@@ -284,7 +284,7 @@ func (a *app) skillsImport() *cobra.Command {
 		Use: "import DIR", Short: "Check and save a folder of Agent Skills that has skill.ts or skill.py", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ask(cmd, func(e *retort.Engine) error {
-				return a.printSaved(unresumed(e.ImportSkill(a.asked(cmd.Context()), run.Request{Client: "retort skills"}, args[0], user)), asJSON)
+				return a.printSaved(unresumed(e.ImportSkill(a.asked(cmd.Context()), core.Request{Client: "retort skills"}, args[0], user)), asJSON)
 			})
 		},
 	}

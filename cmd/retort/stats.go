@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // groupings are what --by takes.
@@ -28,7 +28,7 @@ func (a *app) stats() *cobra.Command {
 Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per million tokens.`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if by != "" && !slices.Contains(groupings, by) {
-				return run.Errorf(run.KindInvalidArguments, "stats", "--by: there is no grouping %q", by).WithHint("one of %s", strings.Join(groupings, ", "))
+				return core.Errorf(core.KindInvalidArguments, "stats", "--by: there is no grouping %q", by).WithHint("one of %s", strings.Join(groupings, ", "))
 			}
 			now := time.Now()
 			if span.From, err = momentOf("since", since, now); err != nil {

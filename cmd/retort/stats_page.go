@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"retort"
-	"retort/internal/page"
+	"retort/internal/base/htmlpage"
 )
 
 // longest is how many bars a chart has.
 const longest = 60
 
 // usagePage shows what was executed in the form of the page of retort bench tokens.
-func usagePage(u retort.Usage, made time.Time) page.Page {
-	p := page.Page{
+func usagePage(u retort.Usage, made time.Time) htmlpage.Page {
+	p := htmlpage.Page{
 		Title: "What programs did, and what they kept out of the context",
 		Lead: []string{
 			fmt.Sprintf("%s executions (%s) with %s tool calls, %s of them with errors. %s tokens were returned to models; %s were avoided%s: the arguments and results of calls in programs, and the definitions of tools that a client would have carried.",
@@ -29,10 +29,10 @@ func usagePage(u retort.Usage, made time.Time) page.Page {
 	return p
 }
 
-func daysSection(u retort.Usage) page.Section {
-	s := page.Section{Title: "By day", Unit: "tokens", Table: page.Table{Columns: []string{"day", "executions", "calls", "errors", "returned", "avoided"}}}
+func daysSection(u retort.Usage) htmlpage.Section {
+	s := htmlpage.Section{Title: "By day", Unit: "tokens", Table: htmlpage.Table{Columns: []string{"day", "executions", "calls", "errors", "returned", "avoided"}}}
 	for _, d := range u.Days {
-		s.Bars = append(s.Bars, page.Bar{Name: d.Day, Parts: []page.Part{{Name: "returned", Length: float64(d.Returned)}, {Name: "avoided", Length: float64(d.Avoided)}}})
+		s.Bars = append(s.Bars, htmlpage.Bar{Name: d.Day, Parts: []htmlpage.Part{{Name: "returned", Length: float64(d.Returned)}, {Name: "avoided", Length: float64(d.Avoided)}}})
 		s.Table.Rows = append(s.Table.Rows, []string{d.Day, count(d.Executions), count(d.Calls), count(d.Errors), count(d.Returned), count(d.Avoided)})
 	}
 	if n := len(s.Bars); n > longest {
@@ -41,20 +41,20 @@ func daysSection(u retort.Usage) page.Section {
 	return s
 }
 
-func toolsSection(u retort.Usage) page.Section {
-	s := page.Section{Title: "By tool", Unit: "calls", Table: page.Table{Columns: []string{"tool", "calls", "errors", "mean", "bytes"}}}
+func toolsSection(u retort.Usage) htmlpage.Section {
+	s := htmlpage.Section{Title: "By tool", Unit: "calls", Table: htmlpage.Table{Columns: []string{"tool", "calls", "errors", "mean", "bytes"}}}
 	for _, t := range u.Tools {
 		name := printable(t.Server + "." + t.Tool)
 		if len(s.Bars) < longest {
-			s.Bars = append(s.Bars, page.Bar{Name: name, Parts: []page.Part{{Name: "answered", Length: float64(t.Calls - t.Errors)}, {Name: "errors", Length: float64(t.Errors)}}})
+			s.Bars = append(s.Bars, htmlpage.Bar{Name: name, Parts: []htmlpage.Part{{Name: "answered", Length: float64(t.Calls - t.Errors)}, {Name: "errors", Length: float64(t.Errors)}}})
 		}
 		s.Table.Rows = append(s.Table.Rows, []string{name, count(t.Calls), count(t.Errors), millis(t.MeanMS), count(t.Bytes)})
 	}
 	return s
 }
 
-func principalsSection(u retort.Usage) page.Section {
-	s := page.Section{Title: "By principal", Table: page.Table{Columns: []string{"principal", "executions", "failed", "returned", "avoided"}}}
+func principalsSection(u retort.Usage) htmlpage.Section {
+	s := htmlpage.Section{Title: "By principal", Table: htmlpage.Table{Columns: []string{"principal", "executions", "failed", "returned", "avoided"}}}
 	for _, one := range u.Principals {
 		s.Table.Rows = append(s.Table.Rows, []string{cmp.Or(printable(one.Principal), "(nobody named)"), count(one.Executions), count(one.Failed), count(one.Returned), count(one.Avoided)})
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 func (a *app) tasks() *cobra.Command {
@@ -59,7 +59,7 @@ func (a *app) printTasks(list retort.TaskList) error {
 		if t.Position > 0 {
 			status = fmt.Sprintf("%s (%d.)", status, t.Position)
 		}
-		if t.Status == run.TaskQueued {
+		if t.Status == core.TaskQueued {
 			waiting++
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s ago\t%s\n", t.ID, status, printable(t.Kind), printable(t.Principal), time.Since(t.Submitted).Round(time.Second), printable(t.Title))
@@ -169,7 +169,7 @@ func (a *app) waitTask() *cobra.Command {
 				return err
 			}
 			if t.Outcome == nil {
-				return run.Errorf(run.KindUpstreamTimeout, "tasks", "the task has not ended: %s", t.Status).WithHint("retort tasks show %s says when it has", t.ID)
+				return core.Errorf(core.KindUpstreamTimeout, "tasks", "the task has not ended: %s", t.Status).WithHint("retort tasks show %s says when it has", t.ID)
 			}
 			return a.printOutcome(*t.Outcome, asJSON)
 		},
@@ -203,7 +203,7 @@ func (a *app) await(ctx context.Context, id string) (retort.JobState, error) {
 }
 
 // enqueue puts a program into the queue instead of running it.
-func (a *app) enqueue(req run.Request, f runFlags) error {
+func (a *app) enqueue(req core.Request, f runFlags) error {
 	req.Limits.Timeout = f.timeout
 	j, err := retort.ProgramJob(req)
 	if err != nil {

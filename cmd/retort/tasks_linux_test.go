@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"retort"
-	"retort/internal/model/modeltest"
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/agent/model/modeltest"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 // killable is a folder with a queue, an engine that works on it, and the command line.
@@ -76,7 +76,7 @@ func (k *killable) kill(execution, task string) {
 func (k *killable) gives(task, want string) {
 	k.t.Helper()
 	var o retort.Outcome
-	if err := json.Unmarshal([]byte(k.said("tasks", "wait", "--json", task)), &o); err != nil || o.Status != run.StatusOK || string(o.Result) != want {
+	if err := json.Unmarshal([]byte(k.said("tasks", "wait", "--json", task)), &o); err != nil || o.Status != core.StatusOK || string(o.Result) != want {
 		k.t.Errorf("%+v, %v", o, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"retort"
 	"retort/internal/config"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 func (a *app) token() *cobra.Command {
@@ -66,7 +66,7 @@ func lifeOf(text string) (time.Duration, error) {
 	}
 	life, ok := config.ParseDuration(text)
 	if !ok || life < least || life > most {
-		return 0, run.Errorf(run.KindInvalidArguments, "token.create", "--expires %q is no time from a minute to ten years", text).WithHint("such as 12h or 90d, or never")
+		return 0, core.Errorf(core.KindInvalidArguments, "token.create", "--expires %q is no time from a minute to ten years", text).WithHint("such as 12h or 90d, or never")
 	}
 	return life, nil
 }
@@ -120,7 +120,7 @@ token, also where the file of tokens was tampered with and no token counts any m
 logins of a principal at servers stay; "retort auth logout" forgets them.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
-				return run.Errorf(run.KindInvalidArguments, "token.revoke", "give a name, an id, or --all")
+				return core.Errorf(core.KindInvalidArguments, "token.revoke", "give a name, an id, or --all")
 			}
 			c := retort.Config{Files: a.configs, Home: a.home}
 			revoke := retort.RevokeAllTokens

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"unsafe"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // visitor is a program that speaks to the desks in .retort/approvals itself, without the command. It lists
@@ -29,10 +29,10 @@ func visitor() {
 	for _, socket := range sockets {
 		listed := askDesk(socket, "{}")
 		fmt.Printf("listed: %s", listed)
-		var list struct{ Waiting []run.Approval }
+		var list struct{ Waiting []core.Approval }
 		_ = json.Unmarshal([]byte(listed), &list)
 		for _, id := range arguments {
-			list.Waiting = append(list.Waiting, run.Approval{ID: id})
+			list.Waiting = append(list.Waiting, core.Approval{ID: id})
 		}
 		for _, a := range list.Waiting {
 			fmt.Printf("approved: %s", askDesk(socket, fmt.Sprintf(`{"decide": {"id": %q, "digest": %q, "answer": {"approve": true, "scope": "always"}}}`, a.ID, a.Digest)))

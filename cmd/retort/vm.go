@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/pipeline/isolate/vm"
+	"retort/internal/sandbox/vm"
 )
 
 func (a *app) vm() *cobra.Command {

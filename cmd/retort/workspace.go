@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 func (a *app) workspace() *cobra.Command {
@@ -54,13 +54,13 @@ func (a *app) exportWorkspace() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tty, err := terminal()
 			if err != nil {
-				return run.Errorf(run.KindPolicy, "workspace.export", "personal values are written only when a person says so in a terminal, and this process has none").
+				return core.Errorf(core.KindPolicy, "workspace.export", "personal values are written only when a person says so in a terminal, and this process has none").
 					WithHint("run it in a terminal yourself: retort workspace export %s", args[0])
 			}
 			defer tty.Close()
 			fmt.Fprintf(tty, "Files with personal values are written to %s. Type yes: ", printable(args[0]))
 			if line, err := readLine(cmd.Context(), tty); err != nil || line != "yes" {
-				return run.Errorf(run.KindPolicy, "workspace.export", "nothing was written")
+				return core.Errorf(core.KindPolicy, "workspace.export", "nothing was written")
 			}
 			out, err := retort.ExportWorkspace(retort.Config{Files: a.configs, Home: a.home}, session, glob, args[0])
 			if err != nil {

@@ -9,7 +9,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Kind is what is unusual. The set is closed and append-only; settings have the same names.
@@ -82,8 +82,8 @@ type Evidence struct {
 }
 
 // Event is the finding as an entry of the record.
-func (f Finding) Event() run.Event {
-	e := run.Event{Kind: run.EventAnomaly, Session: f.Session, Principal: f.Principal, Server: f.Server, Tool: f.Tool, Status: string(f.Kind)}
+func (f Finding) Event() core.Event {
+	e := core.Event{Kind: core.EventAnomaly, Session: f.Session, Principal: f.Principal, Server: f.Server, Tool: f.Tool, Status: string(f.Kind)}
 	if !f.ended { // nothing of an execution comes after its end
 		e.Execution = f.Execution
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // watched is a watch, what it found, and what tells it of events as the pipeline does.
@@ -20,8 +20,8 @@ func watching(o Options) *watched {
 	return w
 }
 
-func (w *watched) event(e run.Event) {
-	if e.Kind == run.EventCall && e.Effect != "read" {
+func (w *watched) event(e core.Event) {
+	if e.Kind == core.EventCall && e.Effect != "read" {
 		w.last = w.Judge(e)
 	}
 	w.Seen(e)
@@ -131,7 +131,7 @@ var plants = []planted{
 	}},
 	{"a tool that hangs", Duration, "bob", func(o *office, w worker, at time.Time) {
 		o.program(w, at, func(id string) {
-			e := o.event(w, id, at, run.EventCall)
+			e := o.event(w, id, at, core.EventCall)
 			e.Server, e.Tool, e.Effect, e.Status, e.Duration = "issues", "list", "read", "ok", 10*time.Minute
 			o.tell(e)
 		})
@@ -139,7 +139,7 @@ var plants = []planted{
 	{"a server that breaks", Failures, "bob", func(o *office, w worker, at time.Time) {
 		o.program(w, at, func(id string) {
 			for i := range 30 {
-				e := o.event(w, id, at.Add(time.Duration(i)*time.Second), run.EventCall)
+				e := o.event(w, id, at.Add(time.Duration(i)*time.Second), core.EventCall)
 				e.Server, e.Tool, e.Effect, e.Status = "issues", "list", "read", "upstream_gone"
 				o.tell(e)
 			}
@@ -148,11 +148,11 @@ var plants = []planted{
 	{"a skill that fails", Failures, "bob", func(o *office, w worker, at time.Time) {
 		for i := range 20 {
 			id, now := o.id(), at.Add(time.Duration(i)*time.Minute)
-			o.tell(o.event(w, id, now, run.EventRequest))
-			e := o.event(w, id, now, run.EventVerdict)
+			o.tell(o.event(w, id, now, core.EventRequest))
+			e := o.event(w, id, now, core.EventVerdict)
 			e.Status, e.Facts = "ok", map[string]any{"skills": []any{"triage"}}
 			o.tell(e)
-			e = o.event(w, id, now, run.EventEnd)
+			e = o.event(w, id, now, core.EventEnd)
 			e.Status = "error"
 			o.tell(e)
 		}
@@ -166,7 +166,7 @@ var plants = []planted{
 	{"refused again and again", Denials, "intern", func(o *office, w worker, at time.Time) {
 		o.program(w, at, func(id string) {
 			for i := range 25 {
-				e := o.event(w, id, at.Add(time.Duration(i)*time.Second), run.EventRefusal)
+				e := o.event(w, id, at.Add(time.Duration(i)*time.Second), core.EventRefusal)
 				e.Status = "policy"
 				o.tell(e)
 			}
@@ -175,7 +175,7 @@ var plants = []planted{
 	{"people say no", Denials, "bob", func(o *office, w worker, at time.Time) {
 		o.program(w, at, func(id string) {
 			for i := range 25 {
-				e := o.event(w, id, at.Add(time.Duration(i)*time.Second), run.EventDecision)
+				e := o.event(w, id, at.Add(time.Duration(i)*time.Second), core.EventDecision)
 				e.Status = "denied"
 				o.tell(e)
 			}
@@ -184,7 +184,7 @@ var plants = []planted{
 	{"tokens are guessed", Probing, "intern", func(o *office, w worker, at time.Time) {
 		o.program(w, at, func(id string) {
 			for i := range 6 {
-				e := o.event(w, id, at.Add(time.Duration(i)*time.Second), run.EventRefusal)
+				e := o.event(w, id, at.Add(time.Duration(i)*time.Second), core.EventRefusal)
 				e.Status, e.Facts = "policy", map[string]any{"cause": UnknownToken}
 				o.tell(e)
 			}
@@ -192,7 +192,7 @@ var plants = []planted{
 	}},
 	{"tokens are gone through", Probing, "intern", func(o *office, w worker, at time.Time) {
 		o.program(w, at, func(id string) {
-			e := o.event(w, id, at, run.EventCall)
+			e := o.event(w, id, at, core.EventCall)
 			e.Server, e.Tool, e.Effect, e.Facts = "chat", "update", "write", map[string]any{"arguments_bytes": 900, TokenRun: 60}
 			o.tell(e)
 		})

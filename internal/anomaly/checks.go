@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // What nothing is said below, however unusual it is: so little harms nobody, and small
@@ -31,13 +31,13 @@ const (
 )
 
 // raise adds a finding, unless it was told within Cooldown, or there is nothing to compare with yet.
-func (d *detector) raise(p *person, f Finding, e run.Event) {
+func (d *detector) raise(p *person, f Finding, e core.Event) {
 	f.Action = d.o.action(f.Kind)
 	learning := p.span.days < d.o.Learning.Days || p.runs < d.o.Learning.Executions
 	if f.Action == Off || learning && !f.sure {
 		return
 	}
-	f.At, f.Principal, f.Session, f.Execution, f.ended = e.At, e.Principal, e.Session, e.Execution, e.Kind == run.EventEnd
+	f.At, f.Principal, f.Session, f.Execution, f.ended = e.At, e.Principal, e.Session, e.Execution, e.Kind == core.EventEnd
 	f.Evidence.Days, f.Evidence.Runs, f.Evidence.Last = p.span.days, p.runs, p.ids()
 	if !f.sure {
 		f.Words += fmt.Sprintf(" (%d days, %d executions)", p.span.days, p.runs)
@@ -93,42 +93,42 @@ func took(ms float64) string { return fmt.Sprintf("%.3g s", ms/1000) }
 
 func share(v float64) string { return fmt.Sprintf("%.1f%%", 100*v) }
 
-func (d *detector) often(p *person, e run.Event, w *window, n float64, did, what string) {
+func (d *detector) often(p *person, e core.Event, w *window, n float64, did, what string) {
 	d.raise(p, Finding{
 		Kind: Rate, Severity: "low", Server: e.Server, Tool: e.Tool, Evidence: w.usual.evidence(n),
 		Words: fmt.Sprintf("%s %s %.0f %s; %s", who(e.Principal), did, n, what, most(&w.usual, plain)),
 	}, e)
 }
 
-func (d *detector) toolOften(p *person, e run.Event, s *series, n float64) {
+func (d *detector) toolOften(p *person, e core.Event, s *series, n float64) {
 	d.raise(p, Finding{
 		Kind: Rate, Severity: "low", Server: e.Server, Tool: e.Tool, Evidence: s.hourly.usual.evidence(n),
 		Words: fmt.Sprintf("%s called %s.%s %.0f times in an hour; %s", who(e.Principal), e.Server, e.Tool, n, most(&s.hourly.usual, plain)),
 	}, e)
 }
 
-func (d *detector) skillOften(p *person, e run.Event, s *series, name string, n float64) {
+func (d *detector) skillOften(p *person, e core.Event, s *series, name string, n float64) {
 	d.raise(p, Finding{
 		Kind: Rate, Severity: "low", Skill: name, Evidence: s.hourly.usual.evidence(n),
 		Words: fmt.Sprintf("%s used the skill %s %.0f times in an hour; %s", who(e.Principal), name, n, most(&s.hourly.usual, plain)),
 	}, e)
 }
 
-func (d *detector) large(p *person, e run.Event, of *sketch, bytes float64, did string) {
+func (d *detector) large(p *person, e core.Event, of *sketch, bytes float64, did string) {
 	d.raise(p, Finding{
 		Kind: Size, Severity: "low", Server: e.Server, Tool: e.Tool, Evidence: of.evidence(bytes),
 		Words: fmt.Sprintf("%s.%s %s %s for %s; %s", e.Server, e.Tool, did, size(bytes), who(e.Principal), most(of, size)),
 	}, e)
 }
 
-func (d *detector) slow(p *person, e run.Event, s *series, ms float64) {
+func (d *detector) slow(p *person, e core.Event, s *series, ms float64) {
 	d.raise(p, Finding{
 		Kind: Duration, Severity: "low", Server: e.Server, Tool: e.Tool, Evidence: s.took.evidence(ms),
 		Words: fmt.Sprintf("%s.%s took %s; %s", e.Server, e.Tool, took(ms), most(&s.took, took)),
 	}, e)
 }
 
-func (d *detector) skillSlow(p *person, e run.Event, s *series, name string, ms float64) {
+func (d *detector) skillSlow(p *person, e core.Event, s *series, name string, ms float64) {
 	d.raise(p, Finding{
 		Kind: Duration, Severity: "low", Skill: name, Evidence: s.took.evidence(ms),
 		Words: fmt.Sprintf("an execution with the skill %s took %s; %s", name, took(ms), most(&s.took, took)),
@@ -143,24 +143,24 @@ func (f *failures) words(what string) string {
 	return fmt.Sprintf("%d of the last %d %s failed; usual is %s of %.0f", f.count(), recents, what, share(f.lost/max(1, f.calls)), f.calls)
 }
 
-func (d *detector) serverFails(p *person, e run.Event, s *series) {
+func (d *detector) serverFails(p *person, e core.Event, s *series) {
 	d.raise(p, Finding{Kind: Failures, Severity: "low", Server: e.Server, Evidence: s.failures.evidence(), Words: s.failures.words("calls of " + e.Server)}, e)
 }
 
-func (d *detector) toolFails(p *person, e run.Event, s *series) {
+func (d *detector) toolFails(p *person, e core.Event, s *series) {
 	d.raise(p, Finding{
 		Kind: Failures, Severity: "low", Server: e.Server, Tool: e.Tool, Evidence: s.failures.evidence(),
 		Words: s.failures.words(fmt.Sprintf("calls of %s.%s by %s", e.Server, e.Tool, who(e.Principal))),
 	}, e)
 }
 
-func (d *detector) skillFails(p *person, e run.Event, s *series, name string) {
+func (d *detector) skillFails(p *person, e core.Event, s *series, name string) {
 	d.raise(p, Finding{Kind: Failures, Severity: "low", Skill: name, Evidence: s.failures.evidence(), Words: s.failures.words("executions with the skill " + name)}, e)
 }
 
-func (d *detector) first(p *person, e run.Event) {
+func (d *detector) first(p *person, e core.Event) {
 	severity := "low"
-	if e.Effect == run.EffectDestructive.String() {
+	if e.Effect == core.EffectDestructive.String() {
 		severity = "medium"
 	}
 	d.raise(p, Finding{
@@ -169,35 +169,35 @@ func (d *detector) first(p *person, e run.Event) {
 	}, e)
 }
 
-func (d *detector) burst(p *person, e run.Event, n float64) {
+func (d *detector) burst(p *person, e core.Event, n float64) {
 	d.raise(p, Finding{
 		Kind: DestructiveBurst, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.ruin.usual.evidence(n),
 		Words: fmt.Sprintf("%s made %.0f calls in 5 minutes that cannot be taken back, the newest of %s.%s; %s", who(e.Principal), n, e.Server, e.Tool, most(&p.ruin.usual, plain)),
 	}, e)
 }
 
-func (d *detector) refused(p *person, e run.Event, n float64) {
+func (d *detector) refused(p *person, e core.Event, n float64) {
 	d.raise(p, Finding{
 		Kind: Denials, Severity: "medium", Server: e.Server, Tool: e.Tool, Evidence: p.denied.usual.evidence(n),
 		Words: fmt.Sprintf("%s was refused %.0f times in 10 minutes; %s", who(e.Principal), n, most(&p.denied.usual, plain)),
 	}, e)
 }
 
-func (d *detector) probed(p *person, e run.Event, n float64) {
+func (d *detector) probed(p *person, e core.Event, n float64) {
 	d.raise(p, Finding{
 		Kind: Probing, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.probes.usual.evidence(n),
 		Words: fmt.Sprintf("%s named tokens that stand for nothing, or compared tokens to find out values, %.0f times in 10 minutes; %s", who(e.Principal), n, most(&p.probes.usual, plain)),
 	}, e)
 }
 
-func (d *detector) enumerated(p *person, e run.Event, n float64) {
+func (d *detector) enumerated(p *person, e core.Event, n float64) {
 	d.raise(p, Finding{
 		Kind: Probing, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: Evidence{Now: n, Samples: int(p.uses)},
 		Words: fmt.Sprintf("%s named %.0f tokens one after the other in calls, up to %s.%s, in an execution that had not read them", who(e.Principal), n, e.Server, e.Tool),
 	}, e)
 }
 
-func (d *detector) night(p *person, e run.Event, at int) {
+func (d *detector) night(p *person, e core.Event, at int) {
 	d.raise(p, Finding{
 		Kind: Night, Severity: "low", Evidence: Evidence{Now: float64(at), Highest: float64(p.hours.around(at) - 1), Samples: p.hours.total},
 		Words: fmt.Sprintf("%s is at work at %s; usual is %s, and an hour around this one on %d of %d days", who(e.Principal), clock(at), p.hours.usual(), p.hours.around(at)-1, p.hours.total),
@@ -206,7 +206,7 @@ func (d *detector) night(p *person, e run.Event, at int) {
 
 // leaks finds out whether more than usual was read from one server, and something is written
 // to another one to which little is written, or more than usual.
-func (d *detector) leaks(p *person, e run.Event, x *execution, to *flow, bytes float64) {
+func (d *detector) leaks(p *person, e core.Event, x *execution, to *flow, bytes float64) {
 	sent := x.sent[e.Server] + bytes
 	rarely, much := to.writes < rareWrites, sent >= muchSent && to.sent.beyond(sent)
 	if !rarely && !much {

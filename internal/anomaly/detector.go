@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // detector learns and finds. It is not safe for concurrent use.
@@ -128,39 +128,39 @@ func (d *detector) execution(id string) *execution {
 }
 
 // event takes in what has happened. Of calls with effects judge was asked before.
-func (d *detector) event(e run.Event) {
+func (d *detector) event(e core.Event) {
 	switch e.Kind {
-	case run.EventRequest:
+	case core.EventRequest:
 		d.begin(e)
-	case run.EventVerdict:
+	case core.EventVerdict:
 		d.verdict(e)
-	case run.EventCall:
-		if e.Effect == run.EffectRead.String() {
+	case core.EventCall:
+		if e.Effect == core.EffectRead.String() {
 			d.leaves(e)
 			d.came(e)
 		}
-	case run.EventAnswer:
+	case core.EventAnswer:
 		d.came(e)
-	case run.EventRefusal, run.EventDecision:
+	case core.EventRefusal, core.EventDecision:
 		d.refusal(e)
-	case run.EventNetwork:
+	case core.EventNetwork:
 		d.network(e)
-	case run.EventEnd:
+	case core.EventEnd:
 		d.end(e)
 	}
 }
 
-func seconds(e run.Event) int64 { return e.At.Unix() }
+func seconds(e core.Event) int64 { return e.At.Unix() }
 
 // local is the day and the hour of an event where the people are, and the hour in all.
-func (d *detector) local(e run.Event) (day, slot int64, at int) {
+func (d *detector) local(e core.Event) (day, slot int64, at int) {
 	t := e.At.In(d.o.Zone)
 	_, offset := t.Zone()
 	slot = int64(math.Floor(float64(t.Unix()+int64(offset)) / hour))
 	return int64(math.Floor(float64(slot) / 24)), slot, t.Hour()
 }
 
-func (d *detector) begin(e run.Event) {
+func (d *detector) begin(e core.Event) {
 	p := d.person(e.Principal)
 	p.remember(e.Execution)
 	d.execution(e.Execution).begun = seconds(e)
@@ -177,8 +177,8 @@ func (d *detector) begin(e run.Event) {
 	p.runs++
 }
 
-func (d *detector) verdict(e run.Event) {
-	if e.Status == string(run.KindPolicy) {
+func (d *detector) verdict(e core.Event) {
+	if e.Status == string(core.KindPolicy) {
 		d.denial(e)
 	}
 	p, x := d.person(e.Principal), d.execution(e.Execution)
@@ -197,8 +197,8 @@ func (d *detector) verdict(e run.Event) {
 	}
 }
 
-func (d *detector) refusal(e run.Event) {
-	if e.Status == "denied" && e.Kind == run.EventDecision || e.Status == string(run.KindPolicy) || e.Status == string(run.KindToolChanged) {
+func (d *detector) refusal(e core.Event) {
+	if e.Status == "denied" && e.Kind == core.EventDecision || e.Status == string(core.KindPolicy) || e.Status == string(core.KindToolChanged) {
 		d.denial(e)
 	}
 	if cause, _ := e.Facts["cause"].(string); cause == UnknownToken {
@@ -217,7 +217,7 @@ const (
 	TokenRun     = "token_run"
 )
 
-func (d *detector) denial(e run.Event) {
+func (d *detector) denial(e core.Event) {
 	p := d.person(e.Principal)
 	if n := p.denied.add(seconds(e), 1); p.denied.unusual(n, manyDenials) {
 		d.refused(p, e, n)
@@ -225,13 +225,13 @@ func (d *detector) denial(e run.Event) {
 }
 
 // leaves is about a call that leaves, or that has if it only reads.
-func (d *detector) leaves(e run.Event) {
+func (d *detector) leaves(e core.Event) {
 	p, t := d.person(e.Principal), seconds(e)
 	today, _, _ := d.local(e)
 	s := within(d, p.tools, tool{e.Server, e.Tool})
 	s.span.add(today)
 	_, known := p.flows.get(e.Server)
-	if p.use(tool{e.Server, e.Tool}) && (e.Effect != run.EffectRead.String() || !known) {
+	if p.use(tool{e.Server, e.Tool}) && (e.Effect != core.EffectRead.String() || !known) {
 		d.first(p, e)
 	}
 	n, many := p.calls.add(t, 1), p.hourly.add(t, 1)
@@ -256,14 +256,14 @@ func (d *detector) leaves(e run.Event) {
 }
 
 // judge is about a call with effects that is about to leave.
-func (d *detector) judge(e run.Event) {
+func (d *detector) judge(e core.Event) {
 	p, t := d.person(e.Principal), seconds(e)
 	x, to := d.execution(e.Execution), d.flow(p, e.Server)
 	size := number(e.Facts["arguments_bytes"])
 	d.leaks(p, e, x, to, size)
 	x.add(x.sent, e.Server, size)
 	to.writes++
-	if e.Effect == run.EffectDestructive.String() {
+	if e.Effect == core.EffectDestructive.String() {
 		if n := p.ruin.add(t, 1); p.ruin.unusual(n, manyDestructive) {
 			d.burst(p, e, n)
 		}
@@ -278,7 +278,7 @@ func (x *execution) add(to map[string]float64, server string, n float64) {
 }
 
 // came is about a call that came back.
-func (d *detector) came(e run.Event) {
+func (d *detector) came(e core.Event) {
 	p, t := d.person(e.Principal), seconds(e)
 	s, server := within(d, p.tools, tool{e.Server, e.Tool}), d.server(e.Server)
 	today, _, _ := d.local(e)
@@ -312,7 +312,7 @@ func (d *detector) came(e run.Event) {
 }
 
 // end learns what an execution has read and sent, and how long its skills took.
-func (d *detector) end(e run.Event) {
+func (d *detector) end(e core.Event) {
 	x, ok := d.running.get(e.Execution)
 	if !ok {
 		return
@@ -327,7 +327,7 @@ func (d *detector) end(e run.Event) {
 	}
 	for _, name := range x.skills {
 		s := within(d, p.skills, name)
-		if s.failures.add(e.Status != string(run.StatusOK), d.o.Learning.Calls) {
+		if s.failures.add(e.Status != string(core.StatusOK), d.o.Learning.Calls) {
 			d.skillFails(p, e, s, name)
 		}
 		took := float64(e.Duration) / float64(time.Millisecond)

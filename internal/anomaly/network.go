@@ -3,16 +3,16 @@ package anomaly
 import (
 	"fmt"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // network is about a program that reaches for a host itself: refusals count like any, and
 // what is read from and sent to a host like what is from and to a server.
-func (d *detector) network(e run.Event) {
+func (d *detector) network(e core.Event) {
 	host, _ := e.Facts["host"].(string)
 	switch e.Status {
 	case "refused":
-		if kind := fmt.Sprint(e.Facts["error"]); kind == string(run.KindPolicy) {
+		if kind := fmt.Sprint(e.Facts["error"]); kind == string(core.KindPolicy) {
 			d.denial(e)
 		}
 		if listed, _ := e.Facts["blacklist"].(bool); listed {
@@ -36,14 +36,14 @@ func (d *detector) network(e run.Event) {
 	}
 }
 
-func (d *detector) volume(p *person, e run.Event, of *sketch, bytes float64, did string) {
+func (d *detector) volume(p *person, e core.Event, of *sketch, bytes float64, did string) {
 	d.raise(p, Finding{
 		Kind: Size, Severity: "medium", Server: e.Server, Evidence: of.evidence(bytes),
 		Words: fmt.Sprintf("%s %s %s itself, in one execution; %s", who(e.Principal), fmt.Sprintf(did, size(bytes)), e.Server, most(of, size)),
 	}, e)
 }
 
-func (d *detector) blacklisted(p *person, e run.Event, host string) {
+func (d *detector) blacklisted(p *person, e core.Event, host string) {
 	e.Server = host
 	d.raise(p, Finding{
 		Kind: Blacklist, Severity: "high", Server: host, Evidence: Evidence{Now: 1, Samples: 1}, sure: true,
@@ -52,7 +52,7 @@ func (d *detector) blacklisted(p *person, e run.Event, host string) {
 }
 
 // moved finds out whether an execution has exchanged very much with one host.
-func (d *detector) moved(p *person, e run.Event, bytes float64) {
+func (d *detector) moved(p *person, e core.Event, bytes float64) {
 	if bytes < veryMuch {
 		return
 	}

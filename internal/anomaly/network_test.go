@@ -4,15 +4,15 @@ import (
 	"testing"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // reaches has a program reach a host itself.
 func (o *office) reaches(w worker, id string, at time.Time, host, status string, sent, received int) {
-	e := o.event(w, id, at, run.EventNetwork)
+	e := o.event(w, id, at, core.EventNetwork)
 	e.Status, e.Bytes, e.Facts = status, int64(received), map[string]any{"host": host, "sent": sent}
 	if status == "refused" {
-		e.Facts["error"] = run.KindPolicy
+		e.Facts["error"] = core.KindPolicy
 	}
 	o.tell(e)
 }
@@ -70,15 +70,15 @@ func TestNetwork(t *testing.T) {
 // before a baseline was learned.
 func TestAtOnce(t *testing.T) {
 	at := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
-	attempt := func(status string, facts map[string]any, received int64) run.Event {
-		return run.Event{Kind: run.EventNetwork, At: at, Principal: "new", Execution: "x", Status: status, Bytes: received, Facts: facts}
+	attempt := func(status string, facts map[string]any, received int64) core.Event {
+		return core.Event{Kind: core.EventNetwork, At: at, Principal: "new", Execution: "x", Status: status, Bytes: received, Facts: facts}
 	}
 	for name, c := range map[string]struct {
-		e     run.Event
+		e     core.Event
 		kinds map[Kind]int
 	}{
-		"the blacklist":             {attempt("refused", map[string]any{"host": "evil.test", "error": run.KindPolicy, "blacklist": true}, 0), map[Kind]int{Blacklist: 1}},
-		"a host that no list names": {attempt("refused", map[string]any{"host": "evil.test", "error": run.KindPolicy}, 0), nil},
+		"the blacklist":             {attempt("refused", map[string]any{"host": "evil.test", "error": core.KindPolicy, "blacklist": true}, 0), map[Kind]int{Blacklist: 1}},
+		"a host that no list names": {attempt("refused", map[string]any{"host": "evil.test", "error": core.KindPolicy}, 0), nil},
 		"much":                      {attempt("ended", map[string]any{"host": "a.test", "sent": 6 << 20}, 6<<20), map[Kind]int{Volume: 1}},
 		"not much":                  {attempt("ended", map[string]any{"host": "a.test", "sent": 1 << 20}, 6<<20), nil},
 	} {

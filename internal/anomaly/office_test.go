@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // office makes the history of a few people whose programs use a few servers, the same for
@@ -14,7 +14,7 @@ import (
 type office struct {
 	r      *rand.Rand
 	zone   *time.Location
-	sink   func(run.Event)
+	sink   func(core.Event)
 	number int
 }
 
@@ -38,13 +38,13 @@ var workers = []worker{
 
 var monday = time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC)
 
-func newOffice(seed uint64, sink func(run.Event)) *office {
+func newOffice(seed uint64, sink func(core.Event)) *office {
 	zone := time.FixedZone("east", 2*60*60)
 	return &office{r: rand.New(rand.NewPCG(seed, 7)), zone: zone, sink: sink}
 }
 
 // tell gives the sink an event as the pipeline does.
-func (o *office) tell(e run.Event) { o.sink(e) }
+func (o *office) tell(e core.Event) { o.sink(e) }
 
 func (o *office) days(from, n int) {
 	for d := from; d < from+n; d++ {
@@ -85,15 +85,15 @@ func (o *office) lognormal(median, spread float64) float64 {
 
 func (o *office) id() string { o.number++; return fmt.Sprintf("x%06d", o.number) }
 
-func (o *office) event(w worker, id string, at time.Time, kind run.EventKind) run.Event {
-	return run.Event{Kind: kind, At: at, Execution: id, Session: "s", Principal: w.name}
+func (o *office) event(w worker, id string, at time.Time, kind core.EventKind) core.Event {
+	return core.Event{Kind: kind, At: at, Execution: id, Session: "s", Principal: w.name}
 }
 
 // execution reads with some tools of a server or two, and writes now and then.
 func (o *office) execution(w worker, at time.Time) {
 	id := o.id()
-	o.tell(o.event(w, id, at, run.EventRequest))
-	verdict := o.event(w, id, at, run.EventVerdict)
+	o.tell(o.event(w, id, at, core.EventRequest))
+	verdict := o.event(w, id, at, core.EventVerdict)
 	verdict.Status = "ok"
 	if w.name == "bob" && o.r.IntN(3) == 0 {
 		verdict.Facts = map[string]any{"skills": []string{"triage"}}
@@ -119,11 +119,11 @@ func (o *office) execution(w worker, at time.Time) {
 		}
 	}
 	if o.r.IntN(40) == 0 {
-		refusal := o.event(w, id, at, run.EventRefusal)
+		refusal := o.event(w, id, at, core.EventRefusal)
 		refusal.Status = "policy"
 		o.tell(refusal)
 	}
-	end := o.event(w, id, at, run.EventEnd)
+	end := o.event(w, id, at, core.EventEnd)
 	end.Status, end.Duration = "ok", time.Duration(o.lognormal(900, 0.9))*time.Millisecond
 	o.tell(end)
 }
@@ -136,7 +136,7 @@ func (o *office) status(percent int) string {
 }
 
 func (o *office) read(w worker, id string, at time.Time, server, tool string, bytes float64) {
-	e := o.event(w, id, at, run.EventCall)
+	e := o.event(w, id, at, core.EventCall)
 	e.Server, e.Tool, e.Effect, e.Status = server, tool+[]string{"", "_all", "_one"}[o.r.IntN(3)], "read", o.status(3)
 	e.Bytes, e.Duration = int64(bytes), time.Duration(o.lognormal(80, 0.8))*time.Millisecond
 	e.Facts = map[string]any{"arguments_bytes": 40 + o.r.IntN(60)}
@@ -144,11 +144,11 @@ func (o *office) read(w worker, id string, at time.Time, server, tool string, by
 }
 
 func (o *office) write(w worker, id string, at time.Time, server, tool, effect string, bytes float64) {
-	e := o.event(w, id, at, run.EventCall)
+	e := o.event(w, id, at, core.EventCall)
 	e.Server, e.Tool, e.Effect = server, tool, effect
 	e.Facts = map[string]any{"arguments_bytes": int(bytes)}
 	o.tell(e)
-	e.Kind, e.Status, e.Bytes, e.Duration = run.EventAnswer, o.status(3), 80, time.Duration(o.lognormal(120, 0.8))*time.Millisecond
+	e.Kind, e.Status, e.Bytes, e.Duration = core.EventAnswer, o.status(3), 80, time.Duration(o.lognormal(120, 0.8))*time.Millisecond
 	e.Facts = nil
 	o.tell(e)
 }
@@ -156,9 +156,9 @@ func (o *office) write(w worker, id string, at time.Time, server, tool, effect s
 // program is one execution that does what f says.
 func (o *office) program(w worker, at time.Time, f func(id string)) {
 	id := o.id()
-	o.tell(o.event(w, id, at, run.EventRequest))
+	o.tell(o.event(w, id, at, core.EventRequest))
 	f(id)
-	e := o.event(w, id, at.Add(time.Minute), run.EventEnd)
+	e := o.event(w, id, at.Add(time.Minute), core.EventEnd)
 	e.Status = "ok"
 	o.tell(e)
 }

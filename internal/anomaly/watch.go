@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Watch is what stands beside the record: it is told of every event, and asked before calls
@@ -16,10 +16,10 @@ type Watch struct {
 
 	mu        sync.Mutex
 	d         *detector
-	held      map[string][]held        // by principal
-	questions *lru[string, question]   // by id: what a yes lifts
-	said      *lru[string, []string]   // by execution: what its Outcome warns of
-	stopped   *lru[string, *run.Error] // by execution
+	held      map[string][]held         // by principal
+	questions *lru[string, question]    // by id: what a yes lifts
+	said      *lru[string, []string]    // by execution: what its Outcome warns of
+	stopped   *lru[string, *core.Error] // by execution
 }
 
 // held is what is done about a finding for a while.
@@ -44,13 +44,13 @@ func New(o Options, tell func(Finding)) *Watch {
 	n := d.o.Limits.Executions
 	return &Watch{
 		tell: tell, d: d, held: map[string][]held{},
-		questions: newLRU[string, question](n), said: newLRU[string, []string](n), stopped: newLRU[string, *run.Error](n),
+		questions: newLRU[string, question](n), said: newLRU[string, []string](n), stopped: newLRU[string, *core.Error](n),
 	}
 }
 
 // Judgement is what becomes of a call.
 type Judgement struct {
-	Refused *run.Error // it must not leave
+	Refused *core.Error // it must not leave
 	// Kinds are those of the findings for which a person is asked, with commas; "" if nobody
 	// is. Rule is why, in words.
 	Kinds, Rule string
@@ -58,7 +58,7 @@ type Judgement struct {
 
 // Judge is about a call with effects that is about to leave: an event of the kind EventCall
 // with the time, and the fact "arguments_bytes". The call counts from now on; that it has left is not told again.
-func (w *Watch) Judge(e run.Event) Judgement {
+func (w *Watch) Judge(e core.Event) Judgement {
 	w.mu.Lock()
 	w.d.judge(e)
 	found := w.settle()
@@ -69,7 +69,7 @@ func (w *Watch) Judge(e run.Event) Judgement {
 }
 
 // Seen is told of everything that happens.
-func (w *Watch) Seen(e run.Event) {
+func (w *Watch) Seen(e core.Event) {
 	w.mu.Lock()
 	w.observe(e)
 	found := w.settle()
@@ -79,24 +79,24 @@ func (w *Watch) Seen(e run.Event) {
 
 // Replay is told of what happened before, in order. Nobody is told of what is found, but what was done
 // about it is done again.
-func (w *Watch) Replay(e run.Event) {
+func (w *Watch) Replay(e core.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if e.Kind == run.EventCall && e.Effect != run.EffectRead.String() {
+	if e.Kind == core.EventCall && e.Effect != core.EffectRead.String() {
 		w.d.judge(e)
 	} else {
 		w.observe(e)
 	}
 	w.settle()
 	w.said.remove(e.Execution)
-	if e.Kind == run.EventAnomaly {
+	if e.Kind == core.EventAnomaly {
 		w.recall(e)
 	}
 }
 
 // recall does again what was done about a finding that the record tells of: that a call was
 // about to leave may be told by nothing else.
-func (w *Watch) recall(e run.Event) {
+func (w *Watch) recall(e core.Event) {
 	f := Finding{Kind: Kind(e.Status), At: e.At, Principal: e.Principal, Server: e.Server, Tool: e.Tool}
 	f.Words = "found at " + e.At.In(w.d.o.Zone).Format(time.DateTime) + ", before the engine was started anew"
 	f.Skill, _ = e.Facts["skill"].(string)
@@ -111,23 +111,23 @@ func (w *Watch) recall(e run.Event) {
 	}
 }
 
-func (w *Watch) observe(e run.Event) {
+func (w *Watch) observe(e core.Event) {
 	w.d.event(e)
 	id, _ := e.Facts["question"].(string)
 	switch e.Kind {
-	case run.EventQuestion:
+	case core.EventQuestion:
 		if kinds, _ := e.Facts["anomaly"].(string); kinds != "" {
 			w.questions.remove(id)
 			w.questions.put(id, question{e.Principal, strings.Split(kinds, ",")})
 		}
-	case run.EventDecision:
+	case core.EventDecision:
 		if q, ok := w.questions.get(id); ok {
 			w.questions.remove(id)
 			if e.Status == "approved" {
 				w.lift(q)
 			}
 		}
-	case run.EventEnd:
+	case core.EventEnd:
 		w.stopped.remove(e.Execution)
 	}
 }
@@ -148,7 +148,7 @@ func (w *Watch) settle() []Finding {
 		}
 		if f.Action == Stop && !f.ended && f.Execution != "" {
 			w.stopped.remove(f.Execution)
-			w.stopped.put(f.Execution, run.Errorf(run.KindPolicy, "anomaly", "this execution was stopped, since it does something unusual: %s (anomalies.%s: stop)", f.Words, f.Kind).
+			w.stopped.put(f.Execution, core.Errorf(core.KindPolicy, "anomaly", "this execution was stopped, since it does something unusual: %s (anomalies.%s: stop)", f.Words, f.Kind).
 				WithHint("do not try it another way; tell the person what it is needed for. Further calls with effects need a person's yes"))
 		}
 	}
@@ -195,7 +195,7 @@ func (w *Watch) lift(q question) {
 	}
 }
 
-func (w *Watch) judgement(e run.Event) (j Judgement) {
+func (w *Watch) judgement(e core.Event) (j Judgement) {
 	if refused, ok := w.stopped.get(e.Execution); ok {
 		return Judgement{Refused: refused.At(e.Server, e.Tool)}
 	}
@@ -209,7 +209,7 @@ func (w *Watch) judgement(e run.Event) (j Judgement) {
 }
 
 // Stopped is why an execution may not call anything any more, nil if it may.
-func (w *Watch) Stopped(execution string) *run.Error {
+func (w *Watch) Stopped(execution string) *core.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	refused, _ := w.stopped.get(execution)

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 // worked is a watch that knows an office for a month.
@@ -52,9 +52,9 @@ func TestApproveHoldsUntilYes(t *testing.T) {
 		t.Error("another principal is held")
 	}
 	decide := func(answer string) {
-		q := run.Event{Kind: run.EventQuestion, At: at, Principal: "intern", Facts: map[string]any{"question": answer, "anomaly": "destructive_burst"}}
+		q := core.Event{Kind: core.EventQuestion, At: at, Principal: "intern", Facts: map[string]any{"question": answer, "anomaly": "destructive_burst"}}
 		w.event(q)
-		q.Kind, q.Status, q.Facts = run.EventDecision, answer, map[string]any{"question": answer}
+		q.Kind, q.Status, q.Facts = core.EventDecision, answer, map[string]any{"question": answer}
 		w.event(q)
 	}
 	decide("denied")
@@ -95,7 +95,7 @@ func TestStop(t *testing.T) {
 	at := o.at(history, 10)
 	w.deletes(o, "burst", at, 10)
 	refused := w.last.Refused
-	if refused == nil || refused.Kind != run.KindPolicy || refused.Hint == "" || w.Stopped("burst") == nil || w.Stopped("other") != nil {
+	if refused == nil || refused.Kind != core.KindPolicy || refused.Hint == "" || w.Stopped("burst") == nil || w.Stopped("other") != nil {
 		t.Fatalf("%+v", w.last)
 	}
 	w.deletes(o, "other", at.Add(time.Minute), 1)
@@ -106,9 +106,9 @@ func TestStop(t *testing.T) {
 
 // After a restart what was done about a finding is done again, and nobody is told twice.
 func TestReplay(t *testing.T) {
-	var events []run.Event
+	var events []core.Event
 	w := watching(Options{Zone: officeOptions().Zone, Actions: map[Kind]Action{DestructiveBurst: Stop}})
-	o := newOffice(1, func(e run.Event) { events = append(events, e); w.event(e) })
+	o := newOffice(1, func(e core.Event) { events = append(events, e); w.event(e) })
 	o.days(0, history)
 	w.deletes(o, "burst", o.at(history, 10), 12)
 	again := watching(Options{Zone: officeOptions().Zone, Actions: map[Kind]Action{DestructiveBurst: Stop}})
@@ -147,14 +147,14 @@ func TestNothingBeforeABaseline(t *testing.T) {
 		for _, plant := range plants {
 			for r := range l.runs {
 				id, at := o.id(), monday.AddDate(0, 0, r%l.days)
-				o.tell(o.event(worker{name: plant.who + plant.name}, id, at, run.EventRequest))
+				o.tell(o.event(worker{name: plant.who + plant.name}, id, at, core.EventRequest))
 			}
 		}
 		for _, plant := range plants {
 			who := by(plant.who)
 			who.name += plant.name
-			o.sink = func(e run.Event) {
-				if e.Kind != run.EventRequest { // which would count as one more
+			o.sink = func(e core.Event) {
+				if e.Kind != core.EventRequest { // which would count as one more
 					w.event(e)
 				}
 			}
@@ -179,16 +179,16 @@ func TestMemoryIsBounded(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for i := range names {
 		n := fmt.Sprint(i)
-		e := run.Event{At: monday.Add(time.Duration(i) * time.Millisecond), Kind: run.EventCall, Effect: "read", Status: "ok", Execution: n, Principal: fmt.Sprint(i % 100), Server: "s" + n, Tool: n, Bytes: 100}
+		e := core.Event{At: monday.Add(time.Duration(i) * time.Millisecond), Kind: core.EventCall, Effect: "read", Status: "ok", Execution: n, Principal: fmt.Sprint(i % 100), Server: "s" + n, Tool: n, Bytes: 100}
 		switch i % 5 {
 		case 1:
 			e.Effect = "destructive"
 		case 2:
-			e.Kind, e.Facts = run.EventVerdict, map[string]any{"skills": []string{n}}
+			e.Kind, e.Facts = core.EventVerdict, map[string]any{"skills": []string{n}}
 		case 3:
-			e.Kind = run.EventRequest
+			e.Kind = core.EventRequest
 		case 4:
-			e.Kind, e.Facts = run.EventQuestion, map[string]any{"question": n, "anomaly": "rate"}
+			e.Kind, e.Facts = core.EventQuestion, map[string]any{"question": n, "anomaly": "rate"}
 		}
 		w.event(e)
 	}
@@ -223,7 +223,7 @@ func TestClockThatJumps(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"ahead": 10 * 365 * 24 * time.Hour, "back": -200 * 24 * time.Hour, "a little back": -3 * time.Minute} {
 		shift := time.Duration(0)
 		w := watching(officeOptions())
-		o := newOffice(2, func(e run.Event) { e.At = e.At.Add(shift); w.event(e) })
+		o := newOffice(2, func(e core.Event) { e.At = e.At.Add(shift); w.event(e) })
 		o.days(0, 12)
 		shift = jump
 		o.days(12, 2)
@@ -239,8 +239,8 @@ func TestClockThatJumps(t *testing.T) {
 func TestOrderWithinAMinute(t *testing.T) {
 	w := watching(officeOptions())
 	r := rand.New(rand.NewPCG(1, 1))
-	var held []run.Event
-	o := newOffice(1, func(e run.Event) {
+	var held []core.Event
+	o := newOffice(1, func(e core.Event) {
 		held = append(held, e)
 		if len(held) > 20 {
 			i := r.IntN(len(held))
@@ -257,7 +257,7 @@ func TestOrderWithinAMinute(t *testing.T) {
 func TestEventOfAFinding(t *testing.T) {
 	f := Finding{Kind: Rate, Execution: "x", ended: true, Words: "much", Evidence: Evidence{Now: 4, Suppressed: 2}}
 	e := f.Event()
-	if e.Kind != run.EventAnomaly || e.Execution != "" || e.Status != "rate" || string(e.Body) != `{"words":"much"}` || e.Facts["suppressed"] != 2 {
+	if e.Kind != core.EventAnomaly || e.Execution != "" || e.Status != "rate" || string(e.Body) != `{"words":"much"}` || e.Facts["suppressed"] != 2 {
 		t.Errorf("%+v", e)
 	}
 	if _, err := json.Marshal(e.Facts); err != nil {
@@ -269,7 +269,7 @@ func TestEventOfAFinding(t *testing.T) {
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte("abcdefghijklmnop"))
 	f.Add([]byte{0, 1, 2, 3, 255, 254, 253, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9})
-	kinds := []run.EventKind{run.EventRequest, run.EventVerdict, run.EventCall, run.EventAnswer, run.EventRefusal, run.EventQuestion, run.EventDecision, run.EventEnd, run.EventAnomaly}
+	kinds := []core.EventKind{core.EventRequest, core.EventVerdict, core.EventCall, core.EventAnswer, core.EventRefusal, core.EventQuestion, core.EventDecision, core.EventEnd, core.EventAnomaly}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		actions := map[Kind]Action{}
 		for _, k := range Kinds() {
@@ -283,7 +283,7 @@ func FuzzEvents(f *testing.F) {
 			data = data[6:]
 			at = at.Add(time.Duration(int8(b[0])) * time.Duration(int64(1)<<(b[1]%48)))
 			name := string('a' + rune(b[2]%8))
-			e := run.Event{
+			e := core.Event{
 				Kind: kinds[int(b[3])%len(kinds)], At: at, Principal: name, Execution: string('a' + rune(b[4]%8)), Server: name, Tool: string('a' + rune(b[4]%16)),
 				Effect: []string{"read", "write", "destructive", ""}[b[5]%4], Status: []string{"ok", "policy", "approved", "denied"}[b[5]/4%4],
 				Bytes: int64(int8(b[0])) << (b[1] % 56), Duration: time.Duration(int8(b[2])) << (b[1] % 56),
@@ -308,7 +308,7 @@ func FuzzEvents(f *testing.F) {
 func BenchmarkJudge(b *testing.B) {
 	w, o := worked(nil)
 	at := o.at(history, 9)
-	e := run.Event{Kind: run.EventCall, Principal: "ann", Execution: "x", Server: "crm", Tool: "update", Effect: "write", Facts: map[string]any{"arguments_bytes": 300}}
+	e := core.Event{Kind: core.EventCall, Principal: "ann", Execution: "x", Server: "crm", Tool: "update", Effect: "write", Facts: map[string]any{"arguments_bytes": 300}}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		e.At = at.Add(time.Duration(i) * 10 * time.Second)
@@ -317,8 +317,8 @@ func BenchmarkJudge(b *testing.B) {
 }
 
 func BenchmarkSeen(b *testing.B) {
-	var events []run.Event
-	o := newOffice(1, func(e run.Event) { events = append(events, e) })
+	var events []core.Event
+	o := newOffice(1, func(e core.Event) { events = append(events, e) })
 	o.days(0, history)
 	w := watching(officeOptions())
 	b.ReportAllocs()

@@ -21,7 +21,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"retort/internal/seal"
+	"retort/internal/base/seal"
 )
 
 // Seal is what an archive ends in. An archive that was deleted leaves its seal behind, so

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/seal"
+	"retort/internal/base/seal"
 )
 
 // Checkpoint says where a chain stood. It is signed, and kept apart from the chain, so that

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/run"
-	"retort/internal/seal"
+	"retort/internal/base/seal"
+	"retort/internal/core"
 )
 
 const (
@@ -35,7 +35,7 @@ func accepted(checkpoints string, now time.Time) bool {
 }
 
 // behind refuses what may have effects while the clock is behind the record. The lock is held.
-func (l *Log) behind() *run.Error {
+func (l *Log) behind() *core.Error {
 	now := l.o.Now()
 	late := l.last.Sub(now)
 	if late <= tolerance {
@@ -44,15 +44,15 @@ func (l *Log) behind() *run.Error {
 	if accepted(l.o.Checkpoints, now) {
 		return l.rewind(now)
 	}
-	return run.Errorf(run.KindInternal, "audit.record", "the clock of this machine is %s behind the newest entry of the record, so calls that may have effects cannot be recorded", late.Round(time.Second)).
+	return core.Errorf(core.KindInternal, "audit.record", "the clock of this machine is %s behind the newest entry of the record, so calls that may have effects cannot be recorded", late.Round(time.Second)).
 		WithHint("set the clock right. If it is right, and was wrong before: retort audit accept-clock")
 }
 
 // rewind notes that the clock is right, though it is behind.
-func (l *Log) rewind(now time.Time) *run.Error {
-	row, err := rowOf(run.Event{Kind: run.EventClock, At: now, Facts: map[string]any{"behind_ms": l.last.Sub(now).Milliseconds()}})
+func (l *Log) rewind(now time.Time) *core.Error {
+	row, err := rowOf(core.Event{Kind: core.EventClock, At: now, Facts: map[string]any{"behind_ms": l.last.Sub(now).Milliseconds()}})
 	if err != nil {
-		return run.AsError(err)
+		return core.AsError(err)
 	}
 	l.add(&item{row: row, size: overhead})
 	l.last = now
@@ -63,7 +63,7 @@ func (l *Log) rewind(now time.Time) *run.Error {
 // person last said that the clock is right.
 func newest(ctx context.Context, s Store, chain string) (last time.Time, err error) {
 	var accepted int64
-	for r, err := range s.Find(ctx, Filter{Chain: chain, Kinds: []string{string(run.EventClock)}, Bare: true}) {
+	for r, err := range s.Find(ctx, Filter{Chain: chain, Kinds: []string{string(core.EventClock)}, Bare: true}) {
 		if err != nil {
 			return last, err
 		}

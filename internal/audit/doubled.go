@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // givenUp is a chain in whose place another goes on.
@@ -48,7 +48,7 @@ func doubled(ctx context.Context, stores []Store, f Filter) ([]Row, error) {
 func givenUpIn(ctx context.Context, stores []Store) ([]givenUp, error) {
 	var all []givenUp
 	for _, store := range stores {
-		for r, err := range store.Find(ctx, Filter{Kinds: []string{string(run.EventGap)}, Statuses: []string{StatusLost}}) {
+		for r, err := range store.Find(ctx, Filter{Kinds: []string{string(core.EventGap)}, Statuses: []string{StatusLost}}) {
 			if err != nil {
 				return nil, err
 			}
@@ -82,7 +82,7 @@ func endedLater(ctx context.Context, stores []Store, g givenUp, later []string) 
 	}
 	var here []Row
 	ended := map[string]bool{}
-	f := Filter{Kinds: []string{string(run.EventEnd)}, Executions: g.Executions, Bare: true}
+	f := Filter{Kinds: []string{string(core.EventEnd)}, Executions: g.Executions, Bare: true}
 	for _, store := range stores {
 		for r, err := range store.Find(ctx, f) {
 			switch {

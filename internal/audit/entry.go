@@ -15,18 +15,18 @@ import (
 	"encoding/json"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Entry is one entry as it is read.
 type Entry struct {
-	Chain     string        `json:"chain"`
-	Seq       int64         `json:"seq"`
-	At        time.Time     `json:"at"`
-	Kind      run.EventKind `json:"kind"`
-	Execution string        `json:"execution,omitempty"`
-	Session   string        `json:"session,omitempty"`
-	Principal string        `json:"principal,omitempty"`
+	Chain     string         `json:"chain"`
+	Seq       int64          `json:"seq"`
+	At        time.Time      `json:"at"`
+	Kind      core.EventKind `json:"kind"`
+	Execution string         `json:"execution,omitempty"`
+	Session   string         `json:"session,omitempty"`
+	Principal string         `json:"principal,omitempty"`
 	// UserID is the principal, or the user of the operating system if there is no principal. In the second case,
 	// the entries of an execution after its request do not have it.
 	UserID   string          `json:"userId,omitempty"`
@@ -47,7 +47,7 @@ type Entry struct {
 // plain is an entry without what is sealed.
 func plain(r Row) Entry {
 	e := Entry{
-		Chain: r.Chain, Seq: r.Seq, At: time.Unix(0, r.At).UTC(), Kind: run.EventKind(r.Kind), Execution: r.Execution,
+		Chain: r.Chain, Seq: r.Seq, At: time.Unix(0, r.At).UTC(), Kind: core.EventKind(r.Kind), Execution: r.Execution,
 		Session: r.Session, Principal: r.Principal, Server: r.Server, Tool: r.Tool, Status: r.Status,
 		Millis: float64(r.Micros) / 1000, Bytes: r.Bytes, Returned: r.Returned, Avoided: r.Avoided, Facts: r.Facts, Hash: hexadecimal(r.Hash),
 	}
@@ -72,16 +72,16 @@ func userOf(r Row) string {
 
 // named are the kinds of entries that name the user of the operating system where there is no principal. Those that a
 // program makes many of do not.
-func named(kind run.EventKind) bool {
+func named(kind core.EventKind) bool {
 	switch kind {
-	case run.EventVerdict, run.EventCall, run.EventAnswer, run.EventRefusal, run.EventNetwork, run.EventCommand, run.EventAsked, run.EventGap:
+	case core.EventVerdict, core.EventCall, core.EventAnswer, core.EventRefusal, core.EventNetwork, core.EventCommand, core.EventAsked, core.EventGap:
 		return false
 	}
 	return true
 }
 
 // rowOf is an event as a row, before it has a place.
-func rowOf(e run.Event) (Row, error) {
+func rowOf(e core.Event) (Row, error) {
 	r := Row{
 		At: e.At.UnixNano(), Kind: string(e.Kind), Execution: e.Execution, Session: e.Session, Principal: e.Principal,
 		Server: e.Server, Tool: e.Tool, Status: e.Status, Risk: -1, Micros: e.Duration.Microseconds(), Bytes: e.Bytes,

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Erased is what was erased of a record.
@@ -63,7 +63,7 @@ func forget(ctx context.Context, s Store, ids []string) (int, error) {
 }
 
 func uncertain(err error) error {
-	return run.Errorf(run.KindInternal, "audit.erase", "not everything could be erased of the record: %w", err).WithHint("do it again: what is erased stays erased")
+	return core.Errorf(core.KindInternal, "audit.erase", "not everything could be erased of the record: %w", err).WithHint("do it again: what is erased stays erased")
 }
 
 // EraseMentions destroys the keys of all bodies in which mentions reports true for a text: a name or a
@@ -73,7 +73,7 @@ func (r *Record) EraseMentions(ctx context.Context, mentions func(principal, ses
 	e := &eraser{record: r, mentions: mentions, progress: progress, from: map[string]int64{}, doomed: map[string]bool{}}
 	var err error
 	if e.opener = r.opener(ctx, nil); e.opener.wrap == nil {
-		return e.out, run.Errorf(run.KindInternal, "audit.erase", "the record cannot be looked through: the key of its bodies cannot be read").
+		return e.out, core.Errorf(core.KindInternal, "audit.erase", "the record cannot be looked through: the key of its bodies cannot be read").
 			WithHint("erase whole sessions, or as who has the key")
 	}
 	for again := range 2 { // once more for what was on its way
@@ -93,7 +93,7 @@ func (r *Record) EraseMentions(ctx context.Context, mentions func(principal, ses
 		return e.out, uncertain(err)
 	}
 	if e.shut > 0 {
-		return e.out, run.Errorf(run.KindInternal, "audit.erase", "%d entries could not be looked through: they are sealed with the key of another person", e.shut).
+		return e.out, core.Errorf(core.KindInternal, "audit.erase", "%d entries could not be looked through: they are sealed with the key of another person", e.shut).
 			WithHint("whoever has that key can erase of them")
 	}
 	return e.out, nil

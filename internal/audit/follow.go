@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Places are how far somebody has read: of each chain, the last entry.
@@ -37,7 +37,7 @@ func PlacesFrom(text string) (Places, error) {
 		chain, number, _ := strings.Cut(strings.TrimSpace(part), ":")
 		seq, err := strconv.ParseInt(number, 10, 64)
 		if err != nil || seq < 0 || chain == "" || p[chain] > 0 {
-			return nil, run.Errorf(run.KindInvalidArguments, "audit.export", "%.60q is no place in the record", part).WithHint("give what the export before has printed after cursor: as it is")
+			return nil, core.Errorf(core.KindInvalidArguments, "audit.export", "%.60q is no place in the record", part).WithHint("give what the export before has printed after cursor: as it is")
 		}
 		p[chain] = seq
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // follow reads what comes after places.
@@ -89,7 +89,7 @@ func TestAfterFilters(t *testing.T) {
 	r, _ := two(t)
 	from := newClock().at.Add(4 * time.Hour)
 	places := Places{}
-	some, _ := follow(t, r, Filter{From: from, Kinds: []string{string(run.EventRequest)}, Session: "s1"}, places)
+	some, _ := follow(t, r, Filter{From: from, Kinds: []string{string(core.EventRequest)}, Session: "s1"}, places)
 	if len(some) != 20 || some[0].At.Before(from) {
 		t.Fatal(len(some))
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // StatusKeys is the Status of an EventErasure that names keys which are about to be destroyed. Its facts
@@ -31,7 +31,7 @@ func (r *Record) announce(ids []string) error {
 		return nil
 	}
 	for part := range slices.Chunk(ids, namedAtOnce) {
-		e := run.Event{Kind: run.EventErasure, Status: StatusKeys, Facts: map[string]any{"keys": part}}
+		e := core.Event{Kind: core.EventErasure, Status: StatusKeys, Facts: map[string]any{"keys": part}}
 		if err := r.Erasing(e); err != nil {
 			return fmt.Errorf("nothing was erased, since that could not be recorded: %w", err)
 		}
@@ -86,7 +86,7 @@ func (k *checking) bodies(rows []Row) error {
 
 // keyOf holds whose key it is, by which an erasure finds it, against the entry that it was made for.
 func (k *checking) keyOf(r *Row) {
-	made := r.Execution == "" || r.Kind == string(run.EventRequest)
+	made := r.Execution == "" || r.Kind == string(core.EventRequest)
 	of := k.opener.of[keyIn(r.Chain, keyID(r))]
 	if made && of != [2]string{r.Session, r.Principal} {
 		k.bad(r.Seq, Edited, fmt.Sprintf("the table of keys says that the key of entry %d of chain %s is of another session or person than the entry", r.Seq, r.Chain))
@@ -95,7 +95,7 @@ func (k *checking) keyOf(r *Row) {
 
 func (k *checking) erasure(r *Row) {
 	var named erasedKeys
-	if r.Kind != string(run.EventErasure) || r.Status != StatusKeys || json.Unmarshal(r.Facts, &named) != nil {
+	if r.Kind != string(core.EventErasure) || r.Status != StatusKeys || json.Unmarshal(r.Facts, &named) != nil {
 		return
 	}
 	for _, id := range named.Keys {

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Options say how a record is kept. Keys is needed.
@@ -34,7 +34,7 @@ type Options struct {
 	// Mask takes what must not be recorded out of a text of JSON; nil takes out nothing.
 	Mask func(json []byte) []byte
 	// Seen is told of each event that was taken in; may be nil. It must not wait.
-	Seen func(run.Event)
+	Seen func(core.Event)
 	Log  *slog.Logger
 	Now  func() time.Time // time.Now if nil
 }
@@ -72,7 +72,7 @@ type Log struct {
 	queue   []*item
 	size    int  // of the queue
 	urgent  bool // somebody waits
-	failed  *run.Error
+	failed  *core.Error
 	since   time.Time // when it failed
 	refused int       // events that were not taken in since then
 	closed  bool
@@ -97,7 +97,7 @@ type item struct {
 	retracts  bool // what it is about does not happen if it could not be written
 	gone      bool // it was taken back
 	settled   bool
-	err       *run.Error
+	err       *core.Error
 }
 
 // Open goes on with the chain of a store. Executions that an engine which has died left open
@@ -179,18 +179,18 @@ func (l *Log) tail(ctx context.Context, noted Checkpoint) error {
 }
 
 func cut(h Head, noted Checkpoint) error {
-	return run.Errorf(run.KindInternal, "audit.open", "%w: chain %s ends at entry %d, and a checkpoint of %s has entry %d", ErrCut, h.Chain, h.Seq, noted.At.Format(time.RFC3339), noted.Seq).
+	return core.Errorf(core.KindInternal, "audit.open", "%w: chain %s ends at entry %d, and a checkpoint of %s has entry %d", ErrCut, h.Chain, h.Seq, noted.At.Format(time.RFC3339), noted.Seq).
 		WithHint("retort audit verify says more")
 }
 
-// Record implements run.Recorder. An execution whose EventRequest was refused has no EventEnd.
-func (l *Log) Record(e run.Event, durable bool) *run.Error {
+// Record implements core.Recorder. An execution whose EventRequest was refused has no EventEnd.
+func (l *Log) Record(e core.Event, durable bool) *core.Error {
 	if e.At.IsZero() {
 		e.At = l.o.Now()
 	}
 	it, err := l.item(e)
 	if err != nil {
-		return run.Errorf(run.KindInternal, "audit.record", "what happens cannot be recorded: %w", err)
+		return core.Errorf(core.KindInternal, "audit.record", "what happens cannot be recorded: %w", err)
 	}
 	waits := durable || l.o.All && it.opens
 	it.waits = waits // the writer may change it from now on
@@ -206,12 +206,12 @@ func (l *Log) Record(e run.Event, durable bool) *run.Error {
 
 // retracted are the kinds that tell what is about to happen: it does not if they could
 // not be written.
-func retracted(k run.EventKind) bool {
-	return k == run.EventRequest || k == run.EventCall || k == run.EventReveal
+func retracted(k core.EventKind) bool {
+	return k == core.EventRequest || k == core.EventCall || k == core.EventReveal
 }
 
 // item is an event as a row, sealed.
-func (l *Log) item(e run.Event) (*item, error) {
+func (l *Log) item(e core.Event) (*item, error) {
 	if l.o.User != "" && e.Principal == "" && named(e.Kind) {
 		e.Facts = with(e.Facts, "user", l.o.User)
 	}
@@ -221,7 +221,7 @@ func (l *Log) item(e run.Event) (*item, error) {
 	}
 	_, row.Chain = l.place()
 	l.maskNames(&row)
-	it := &item{opens: e.Kind == run.EventRequest, closes: e.Kind == run.EventEnd, retracts: retracted(e.Kind)}
+	it := &item{opens: e.Kind == core.EventRequest, closes: e.Kind == core.EventEnd, retracts: retracted(e.Kind)}
 	if l.o.Mask != nil && row.Facts != nil {
 		row.Facts = l.o.Mask(row.Facts)
 	}
@@ -254,7 +254,7 @@ func (l *Log) maskNames(row *Row) {
 }
 
 // put queues an item. An end is queued as long as anybody writes.
-func (l *Log) put(it *item) *run.Error {
+func (l *Log) put(it *item) *core.Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.refuses(it); err != nil {
@@ -279,10 +279,10 @@ func (l *Log) add(it *item) {
 	l.size += it.size
 }
 
-func (l *Log) refuses(it *item) *run.Error {
+func (l *Log) refuses(it *item) *core.Error {
 	switch {
 	case l.over, l.closed && !it.closes:
-		return run.Errorf(run.KindCancelled, "audit.record", "the record is closed")
+		return core.Errorf(core.KindCancelled, "audit.record", "the record is closed")
 	case it.closes:
 		return nil
 	case l.size > maxQueue:
@@ -293,17 +293,17 @@ func (l *Log) refuses(it *item) *run.Error {
 	return nil
 }
 
-func (l *Log) unwritten(cause *run.Error) *run.Error {
+func (l *Log) unwritten(cause *core.Error) *core.Error {
 	if cause == nil {
-		cause = run.Errorf(run.KindInternal, "audit.record", "the disk is too slow")
+		cause = core.Errorf(core.KindInternal, "audit.record", "the disk is too slow")
 	}
-	return run.Errorf(run.KindInternal, "audit.record", "what happens cannot be recorded, so it does not happen: %w", cause).
+	return core.Errorf(core.KindInternal, "audit.record", "what happens cannot be recorded, so it does not happen: %w", cause).
 		WithHint("make room or mend what is said; then it goes on by itself. retort doctor says where the record is")
 }
 
 // wait waits until an item is settled. It does not wait long for an end, which stays queued: the execution is over,
 // and its answer must not wait for a store that does not answer.
-func (l *Log) wait(it *item) *run.Error {
+func (l *Log) wait(it *item) *core.Error {
 	late := false
 	if it.closes {
 		timer := time.AfterFunc(endPatience, func() {
@@ -320,7 +320,7 @@ func (l *Log) wait(it *item) *run.Error {
 		l.ready.Wait()
 	}
 	if !it.settled && it.err == nil {
-		return run.Errorf(run.KindInternal, "audit.record", "the end of the execution is not written to the audit log yet: its store does not answer").
+		return core.Errorf(core.KindInternal, "audit.record", "the end of the execution is not written to the audit log yet: its store does not answer").
 			WithHint("it is written as soon as the store answers; retort doctor says where the audit log is")
 	}
 	return it.err
@@ -338,7 +338,7 @@ func (l *Log) Leave() error {
 
 func (l *Log) end() error {
 	if !l.leaves.Load() {
-		_ = l.Record(run.Event{Kind: run.EventStop}, false)
+		_ = l.Record(core.Event{Kind: core.EventStop}, false)
 	}
 	l.mu.Lock()
 	l.closed = true

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 func options(t *testing.T) Options {
@@ -30,16 +30,16 @@ func opening(t *testing.T, s Store, o Options) *Log {
 	return l
 }
 
-func request(id string) run.Event {
-	return run.Event{Kind: run.EventRequest, Execution: id, Session: "s", Body: json.RawMessage(`{"code":"` + id + `"}`)}
+func request(id string) core.Event {
+	return core.Event{Kind: core.EventRequest, Execution: id, Session: "s", Body: json.RawMessage(`{"code":"` + id + `"}`)}
 }
 
-func call(id string) run.Event {
-	return run.Event{Kind: run.EventCall, Execution: id, Session: "s", Server: "crm", Tool: "update", Body: json.RawMessage(`{"arguments":"` + id + `"}`)}
+func call(id string) core.Event {
+	return core.Event{Kind: core.EventCall, Execution: id, Session: "s", Server: "crm", Tool: "update", Body: json.RawMessage(`{"arguments":"` + id + `"}`)}
 }
 
-func end(id string) run.Event {
-	return run.Event{Kind: run.EventEnd, Execution: id, Session: "s", Status: "ok"}
+func end(id string) core.Event {
+	return core.Event{Kind: core.EventEnd, Execution: id, Session: "s", Status: "ok"}
 }
 
 // chained fails the test if rows are no chain from the first on.
@@ -201,7 +201,7 @@ func TestFull(t *testing.T) {
 		}
 	}
 	reads := 0
-	big := run.Event{Kind: run.EventCall, Execution: "x", Session: "s", Effect: "read", Body: json.RawMessage(`"` + strings.Repeat("a", 1<<20) + `"`)}
+	big := core.Event{Kind: core.EventCall, Execution: "x", Session: "s", Effect: "read", Body: json.RawMessage(`"` + strings.Repeat("a", 1<<20) + `"`)}
 	for ; reads < 100; reads++ {
 		if err := l.Record(big, false); err != nil {
 			break
@@ -211,7 +211,7 @@ func TestFull(t *testing.T) {
 		t.Errorf("%d megabytes are kept", reads)
 	}
 	m.set(func() { m.fails = nil })
-	var err *run.Error
+	var err *core.Error
 	for range 50 {
 		if err = l.Record(end("x"), true); err == nil {
 			break
@@ -244,12 +244,12 @@ func TestFull(t *testing.T) {
 func TestKeyOfWhatWasTakenBack(t *testing.T) {
 	m := newMemory("c1")
 	l := opening(t, m, options(t))
-	_ = l.Record(run.Event{Kind: run.EventRequest, Execution: "x", Session: "s"}, true)
+	_ = l.Record(core.Event{Kind: core.EventRequest, Execution: "x", Session: "s"}, true)
 	m.set(func() { m.fails = func(Batch) error { return errFull } })
 	if l.Record(call("x"), true) == nil {
 		t.Fatal("it was recorded")
 	}
-	_ = l.Record(run.Event{Kind: run.EventVerdict, Execution: "x", Session: "s"}, false)
+	_ = l.Record(core.Event{Kind: core.EventVerdict, Execution: "x", Session: "s"}, false)
 	m.set(func() { m.fails = nil })
 	for l.Record(call("x"), true) != nil {
 	}
@@ -261,16 +261,16 @@ func TestKeyOfWhatWasTakenBack(t *testing.T) {
 func TestKeyOfWhatWasTakenBackInAQueue(t *testing.T) {
 	m := newMemory("c1")
 	l := opening(t, m, options(t))
-	_ = l.Record(run.Event{Kind: run.EventRequest, Execution: "x", Session: "s"}, true)
+	_ = l.Record(core.Event{Kind: core.EventRequest, Execution: "x", Session: "s"}, true)
 	writes, goOn := make(chan struct{}), make(chan struct{})
 	m.set(func() {
 		m.slow = sync.OnceFunc(func() { close(writes); <-goOn })
 		m.fails = func(Batch) error { return errFull }
 	})
-	refused := make(chan *run.Error)
+	refused := make(chan *core.Error)
 	go func() { refused <- l.Record(call("x"), true) }()
 	<-writes
-	_ = l.Record(run.Event{Kind: run.EventVerdict, Execution: "x", Session: "s", Body: json.RawMessage(`"queued"`)}, false)
+	_ = l.Record(core.Event{Kind: core.EventVerdict, Execution: "x", Session: "s", Body: json.RawMessage(`"queued"`)}, false)
 	close(goOn)
 	if <-refused == nil {
 		t.Fatal("it was recorded")
@@ -415,10 +415,10 @@ func TestClosed(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for _, e := range []run.Event{end("x"), call("x")} {
-		done := make(chan *run.Error, 1)
+	for _, e := range []core.Event{end("x"), call("x")} {
+		done := make(chan *core.Error, 1)
 		go func() { done <- l.Record(e, true) }()
-		if err := testenv.Receive(t, done, "an answer"); err == nil || err.Kind != run.KindCancelled {
+		if err := testenv.Receive(t, done, "an answer"); err == nil || err.Kind != core.KindCancelled {
 			t.Errorf("%s: %v", e.Kind, err)
 		}
 	}
@@ -485,7 +485,7 @@ func TestClock(t *testing.T) {
 	_ = l.Close()
 	for range 2 { // a start does not forget it, and neither do entries since
 		l = opening(t, m, o)
-		_ = l.Record(run.Event{Kind: run.EventStart}, true)
+		_ = l.Record(core.Event{Kind: core.EventStart}, true)
 		refused(l)
 		_ = l.Close()
 	}
@@ -577,26 +577,26 @@ func TestErasedWhileItGoesOn(t *testing.T) {
 	o.Now = c.now
 	l := opening(t, m, o)
 	_ = l.Record(request("x"), true)
-	_ = l.Record(run.Event{Kind: run.EventSkill, Session: "s", Body: json.RawMessage(`"of the session"`)}, true)
+	_ = l.Record(core.Event{Kind: core.EventSkill, Session: "s", Body: json.RawMessage(`"of the session"`)}, true)
 	ids, _ := m.KeysOf(t.Context(), "", "s")
 	if n, _ := m.Forget(t.Context(), ids); n != 2 {
 		t.Fatalf("%d keys: %v", n, ids)
 	}
 	_ = l.Record(call("x"), true)
 	_ = l.Record(end("x"), true)
-	_ = l.Record(run.Event{Kind: run.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"after the end"`)}, true)
+	_ = l.Record(core.Event{Kind: core.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"after the end"`)}, true)
 	if len(m.keys) != 0 {
 		t.Errorf("keys: %v", m.keys)
 	}
 	c.add(2 * reread)
-	_ = l.Record(run.Event{Kind: run.EventSkill, Session: "s", Body: json.RawMessage(`"later"`)}, true)
+	_ = l.Record(core.Event{Kind: core.EventSkill, Session: "s", Body: json.RawMessage(`"later"`)}, true)
 	if len(m.keys) != 1 {
 		t.Errorf("the session has no new key: %v", m.keys)
 	}
 	page, err := (&Record{Stores: []Store{m}, Keys: o.Keys}).Find(t.Context(), Query{})
 	for _, e := range page.Entries {
 		later := string(e.Body) == `"later"`
-		if hasBody := e.Kind != run.EventEnd; err != nil || hasBody && e.Erased == later || !later && e.Body != nil {
+		if hasBody := e.Kind != core.EventEnd; err != nil || hasBody && e.Erased == later || !later && e.Body != nil {
 			t.Errorf("%+v, %v", e, err)
 		}
 	}
@@ -608,8 +608,8 @@ func TestAfterTheEnd(t *testing.T) {
 	l := opening(t, m, options(t))
 	_ = l.Record(request("x"), false)
 	_ = l.Record(end("x"), false)
-	_ = l.Record(run.Event{Kind: run.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"soon"`)}, true)
-	_ = l.Record(run.Event{Kind: run.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"later"`)}, true)
+	_ = l.Record(core.Event{Kind: core.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"soon"`)}, true)
+	_ = l.Record(core.Event{Kind: core.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"later"`)}, true)
 	readable(t, m)
 }
 
@@ -691,7 +691,7 @@ func told(t *testing.T, rows []Row, acknowledged *sync.Map) {
 func TestSeen(t *testing.T) {
 	m, o := newMemory("c1"), options(t)
 	var seen []string
-	o.Seen = func(e run.Event) { seen = append(seen, string(e.Kind)) }
+	o.Seen = func(e core.Event) { seen = append(seen, string(e.Kind)) }
 	l := opening(t, m, o)
 	_ = l.Record(request("x"), true)
 	m.set(func() { m.fails = func(Batch) error { return errFull } })

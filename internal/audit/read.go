@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Query asks for entries.
@@ -74,7 +74,7 @@ func placeFrom(cursor string) (*Place, error) {
 		_, err = fmt.Sscanf(string(text), "%d %d %s", &p.At, &p.Seq, &p.Chain)
 	}
 	if err != nil {
-		return nil, run.Errorf(run.KindInvalidArguments, "audit.query", "%.40q is no cursor", cursor).WithHint("give the cursor of the page before as it is, or none")
+		return nil, core.Errorf(core.KindInvalidArguments, "audit.query", "%.40q is no cursor", cursor).WithHint("give the cursor of the page before as it is, or none")
 	}
 	return p, nil
 }

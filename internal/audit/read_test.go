@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // two is a record of two engines that ran at the same time, with an archive of the first.
@@ -93,8 +93,8 @@ func TestFind(t *testing.T) {
 	if len(page.Entries) != 4 || len(rest.Entries) != 7 || rest.Cursor != "" {
 		t.Errorf("%d and %d", len(page.Entries), len(rest.Entries))
 	}
-	var e *run.Error
-	if _, err := r.Find(t.Context(), Query{Cursor: "x"}); !errors.As(err, &e) || e.Kind != run.KindInvalidArguments {
+	var e *core.Error
+	if _, err := r.Find(t.Context(), Query{Cursor: "x"}); !errors.As(err, &e) || e.Kind != core.KindInvalidArguments {
 		t.Error(err)
 	}
 }
@@ -112,7 +112,7 @@ func TestFindWithoutKey(t *testing.T) {
 func erasing(t *testing.T, r *Record) (seen func()) {
 	m := newMemory("c9")
 	l := opening(t, m, Options{Keys: testKeys()})
-	r.Erasing = func(e run.Event) error {
+	r.Erasing = func(e core.Event) error {
 		if refused := l.Record(e, true); refused != nil {
 			return refused
 		}
@@ -185,7 +185,7 @@ func TestEraseWhatIsOnItsWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = l.Record(call("x"), true)
-	_ = l.Record(run.Event{Kind: run.EventRequest, Execution: "y", Session: "s", Body: json.RawMessage(`"after"`)}, true)
+	_ = l.Record(core.Event{Kind: core.EventRequest, Execution: "y", Session: "s", Body: json.RawMessage(`"after"`)}, true)
 	page, err := r.Find(t.Context(), Query{})
 	if err != nil || len(page.Entries) != 3 || page.Entries[0].Erased || !page.Entries[1].Erased || !page.Entries[2].Erased {
 		t.Errorf("%+v, %v", page.Entries, err)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Record is a record as those see it who read it, prove it, or erase of it: the chains of
@@ -23,7 +23,7 @@ type Record struct {
 	Keys        Keys   // either may fail: then less is read, or proved
 
 	// Erasing records, durably, which keys are about to be destroyed; nil: nobody is told.
-	Erasing func(e run.Event) error
+	Erasing func(e core.Event) error
 
 	unread  unread
 	checked sync.Once

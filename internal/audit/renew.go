@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 var (
@@ -45,15 +45,15 @@ func (l *Log) place() (Store, string) {
 
 // renew goes on with a new chain in another store. What is queued moves there. On error nothing has
 // changed, and nothing is written until a later attempt succeeds.
-func (l *Log) renew() *run.Error {
+func (l *Log) renew() *core.Error {
 	if l.o.Renew == nil {
-		return run.AsError(l.lost)
+		return core.AsError(l.lost)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	store, head, err := l.another(ctx)
 	if err != nil {
-		return run.Errorf(run.KindInternal, "audit.write", "%w; another file could not be begun: %w", l.lost, err).
+		return core.Errorf(core.KindInternal, "audit.write", "%w; another file could not be begun: %w", l.lost, err).
 			WithHint("check the disk and the folder that the error names, then restart Retort")
 	}
 	cause, was := l.lost, l.head
@@ -108,7 +108,7 @@ func (l *Log) move(store Store, head Head, cause error) (old Store) {
 
 // gap returns the entry that begins a chain in the place of another.
 func (l *Log) gap(c continued) *item {
-	row, err := rowOf(run.Event{Kind: run.EventGap, Status: StatusLost, At: l.o.Now(), Facts: map[string]any{
+	row, err := rowOf(core.Event{Kind: core.EventGap, Status: StatusLost, At: l.o.Now(), Facts: map[string]any{
 		"cause": c.Cause, "chain": c.Chain, "entries": c.Entries, "executions": c.Executions,
 	}})
 	if err != nil { // it is made of strings and numbers

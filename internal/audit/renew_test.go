@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // renewing returns a log over a store that can be given up, and what comes after it.
@@ -37,14 +37,14 @@ func (m *memory) gives(err error) {
 func TestRenew(t *testing.T) {
 	for _, cause := range []error{ErrGone, ErrUnsynced} {
 		l, first, second, o := renewing(t)
-		for _, e := range []run.Event{request("x"), call("x"), {Kind: run.EventDecision, Session: "s", Body: json.RawMessage(`{"n":1}`)}} {
+		for _, e := range []core.Event{request("x"), call("x"), {Kind: core.EventDecision, Session: "s", Body: json.RawMessage(`{"n":1}`)}} {
 			if err := l.Record(e, true); err != nil {
 				t.Fatal(err)
 			}
 		}
 		first.gives(cause)
-		answer := run.Event{Kind: run.EventAnswer, Execution: "x", Session: "s", Server: "crm", Tool: "update", Status: "ok", Body: json.RawMessage(`{"value":1}`)}
-		events := []run.Event{answer, call("x"), request("y"), call("y"), {Kind: run.EventDecision, Session: "s", Body: json.RawMessage(`{"n":2}`)}, end("x")}
+		answer := core.Event{Kind: core.EventAnswer, Execution: "x", Session: "s", Server: "crm", Tool: "update", Status: "ok", Body: json.RawMessage(`{"value":1}`)}
+		events := []core.Event{answer, call("x"), request("y"), call("y"), {Kind: core.EventDecision, Session: "s", Body: json.RawMessage(`{"n":2}`)}, end("x")}
 		for _, e := range events {
 			if err := l.Record(e, true); err != nil {
 				t.Errorf("%v: %s is refused: %v", cause, e.Kind, err)
@@ -78,13 +78,13 @@ func TestRenew(t *testing.T) {
 // kept what the disk did not confirm. What is open in the old chain and nowhere else counts.
 func TestUsageAfterRenew(t *testing.T) {
 	l, first, second, o := renewing(t)
-	record := func(l *Log, e run.Event) {
+	record := func(l *Log, e core.Event) {
 		t.Helper()
 		if err := l.Record(e, true); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, e := range []run.Event{request("before"), end("before"), request("x"), call("x"), request("z")} {
+	for _, e := range []core.Event{request("before"), end("before"), request("x"), call("x"), request("z")} {
 		record(l, e)
 	}
 	first.set(func() {
@@ -92,7 +92,7 @@ func TestUsageAfterRenew(t *testing.T) {
 		first.blind = func() error { return fmt.Errorf("the audit log: %w", ErrUnsynced) }
 	})
 	record(l, call("x")) // is in both files
-	for _, e := range []run.Event{end("x"), request("y"), end("y")} {
+	for _, e := range []core.Event{end("x"), request("y"), end("y")} {
 		record(l, e)
 	}
 	// z does not end: its engine dies.

@@ -8,21 +8,21 @@ import (
 	"iter"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Replay gives the events of all chains of the same owner since a time, also those in other
 // stores, no more than the newest most of each, in order of time, without bodies. Of the own
 // chain it gives what was there before it was opened. Each is held against the one before it and its code: where that does not fit, the
 // error is ErrCut, wrapped, and the rest of its chain is left out.
-func (l *Log) Replay(ctx context.Context, since time.Time, most int64, others ...Store) iter.Seq2[run.Event, error] {
-	return func(yield func(run.Event, error) bool) {
+func (l *Log) Replay(ctx context.Context, since time.Time, most int64, others ...Store) iter.Seq2[core.Event, error] {
+	return func(yield func(core.Event, error) bool) {
 		var heads []*replayed
 		own, chain := l.place()
 		for _, s := range append([]Store{own}, others...) {
 			chains, err := s.Chains(ctx)
 			if err != nil {
-				yield(run.Event{}, err)
+				yield(core.Event{}, err)
 				return
 			}
 			for _, c := range chains {
@@ -50,9 +50,9 @@ func (l *Log) Replay(ctx context.Context, since time.Time, most int64, others ..
 
 // replayed is a chain on its way.
 type replayed struct {
-	event run.Event
+	event core.Event
 	err   error
-	pull  func() (run.Event, error, bool)
+	pull  func() (core.Event, error, bool)
 	stop  func()
 }
 
@@ -83,11 +83,11 @@ func (l *Log) replay(ctx context.Context, s Store, h Head, since time.Time, most
 }
 
 // events are those of a chain up to its entry last.
-func (l *Log) events(ctx context.Context, s Store, h Head, last int64, since time.Time, most int64) iter.Seq2[run.Event, error] {
-	return func(yield func(run.Event, error) bool) {
+func (l *Log) events(ctx context.Context, s Store, h Head, last int64, since time.Time, most int64) iter.Seq2[core.Event, error] {
+	return func(yield func(core.Event, error) bool) {
 		from, err := first(ctx, s, h, last, since, most)
 		if err != nil {
-			yield(run.Event{}, err)
+			yield(core.Event{}, err)
 			return
 		}
 		var before []byte
@@ -99,7 +99,7 @@ func (l *Log) events(ctx context.Context, s Store, h Head, last int64, since tim
 				err = cut(h, Checkpoint{Chain: h.Chain, Seq: r.Seq, At: time.Unix(0, r.At)})
 			}
 			if err != nil {
-				yield(run.Event{}, err)
+				yield(core.Event{}, err)
 				return
 			}
 			bare := before == nil && r.Seq > 1 // nothing says what it was before it
@@ -126,9 +126,9 @@ func first(ctx context.Context, s Store, h Head, last int64, since time.Time, mo
 }
 
 // eventOf is what a row was made of, without its body.
-func eventOf(r *Row) run.Event {
-	e := run.Event{
-		Kind: run.EventKind(r.Kind), At: time.Unix(0, r.At), Execution: r.Execution, Session: r.Session, Principal: r.Principal,
+func eventOf(r *Row) core.Event {
+	e := core.Event{
+		Kind: core.EventKind(r.Kind), At: time.Unix(0, r.At), Execution: r.Execution, Session: r.Session, Principal: r.Principal,
 		Server: r.Server, Tool: r.Tool, Status: r.Status, Duration: time.Duration(r.Micros) * time.Microsecond, Bytes: r.Bytes,
 	}
 	if len(r.Facts) > 0 {

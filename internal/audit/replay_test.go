@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // replayed writes entries a minute apart into a chain, and is what a log that opens its store
@@ -27,14 +27,14 @@ func past(t *testing.T, m *memory, o Options, n int, at time.Time) {
 	}
 }
 
-func calls(t *testing.T, l *Log, since time.Time, most int64) (all []run.Event, failed error) {
+func calls(t *testing.T, l *Log, since time.Time, most int64) (all []core.Event, failed error) {
 	t.Helper()
 	for e, err := range l.Replay(t.Context(), since, most) {
 		if err != nil {
 			failed = err
 			continue
 		}
-		if e.Kind == run.EventCall {
+		if e.Kind == core.EventCall {
 			all = append(all, e)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/run"
-	"retort/internal/seal"
+	"retort/internal/base/seal"
+	"retort/internal/core"
 )
 
 // Policy says how long entries stay where. Zero fields say for ever, but for Dir.
@@ -51,12 +51,12 @@ func (l *Log) Retain(ctx context.Context, p Policy) (Retained, error) {
 		err = k.deleteOld(ctx)
 	}
 	if k.out != (Retained{}) {
-		_ = l.Record(run.Event{Kind: run.EventKept, Status: "ok", Facts: map[string]any{
+		_ = l.Record(core.Event{Kind: core.EventKept, Status: "ok", Facts: map[string]any{
 			"archived": k.out.Archived, "deleted": k.out.Deleted, "keys": k.out.Keys,
 		}}, false)
 	}
 	if err != nil {
-		return k.out, run.Errorf(run.KindInternal, "audit.retain", "old entries of the record could not be moved: %w", err)
+		return k.out, core.Errorf(core.KindInternal, "audit.retain", "old entries of the record could not be moved: %w", err)
 	}
 	return k.out, nil
 }
@@ -264,7 +264,7 @@ func (k *keeper) delete(ctx context.Context, a archive) error {
 		if err != nil {
 			return err
 		}
-		if run.EventKind(r.Kind) == run.EventEnd && r.Execution != "" {
+		if core.EventKind(r.Kind) == core.EventEnd && r.Execution != "" {
 			ended = append(ended, r.Execution)
 		}
 	}

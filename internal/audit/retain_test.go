@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"retort/internal/run"
-	"retort/internal/seal"
+	"retort/internal/base/seal"
+	"retort/internal/core"
 )
 
 func retained(t *testing.T, m *memory, o Options, p Policy) (Retained, error) {
@@ -88,7 +88,7 @@ func TestRetain(t *testing.T) {
 	}
 	// The same page, whether entries are in the store or in an archive.
 	page, err := r.Find(t.Context(), Query{Filter: Filter{Executions: []string{"x5"}}})
-	if err != nil || len(page.Entries) != 4 || page.Entries[0].Kind != run.EventEnd || string(page.Entries[3].Body) != `{"code":"x5"}` {
+	if err != nil || len(page.Entries) != 4 || page.Entries[0].Kind != core.EventEnd || string(page.Entries[3].Body) != `{"code":"x5"}` {
 		t.Errorf("%+v, %v", page, err)
 	}
 	// What is erased is erased there, too.
@@ -206,7 +206,7 @@ func TestRetainWhileItIsWritten(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for range 200 {
-				if err := l.Record(run.Event{Kind: run.EventVerdict}, true); err != nil {
+				if err := l.Record(core.Event{Kind: core.EventVerdict}, true); err != nil {
 					t.Error(err)
 				}
 			}

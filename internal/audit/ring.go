@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // key is a key that bodies are sealed with. A key that is destroyed in the store while its
@@ -45,7 +45,7 @@ func (l *Log) keyOf(r *Row) (*key, error) {
 	}
 	var made *key
 	var err error
-	if run.EventKind(r.Kind) == run.EventRequest {
+	if core.EventKind(r.Kind) == core.EventRequest {
 		made, err = l.newKey(r, false)
 	} else {
 		made, err = l.foundKey(r)

@@ -3,7 +3,7 @@ package audit
 import (
 	"fmt"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // stories are those executions of a chain that have begun and not ended.
@@ -23,18 +23,18 @@ func (s *stories) tell(r *Row) string {
 	if r.Execution == "" {
 		return ""
 	}
-	kind, known := run.EventKind(r.Kind), s.open[r.Execution]
+	kind, known := core.EventKind(r.Kind), s.open[r.Execution]
 	switch {
-	case kind == run.EventRequest && known != nil:
+	case kind == core.EventRequest && known != nil:
 		return fmt.Sprintf("execution %s is asked for a second time", r.Execution)
-	case kind == run.EventRequest:
+	case kind == core.EventRequest:
 		if s.open == nil {
 			s.open = map[string]*story{}
 		}
 		s.open[r.Execution] = &story{}
-	case kind == run.EventEnd && known != nil:
+	case kind == core.EventEnd && known != nil:
 		delete(s.open, r.Execution)
-	case kind == run.EventEnd && s.whole:
+	case kind == core.EventEnd && s.whole:
 		return fmt.Sprintf("execution %s ends, and had not begun or has ended already", r.Execution)
 	case known != nil:
 		return known.tell(r)
@@ -54,13 +54,13 @@ func (s *stories) goOn(executions []string) {
 
 func (s *story) tell(r *Row) string {
 	tool := r.Server + "." + r.Tool
-	switch run.EventKind(r.Kind) {
-	case run.EventCall:
+	switch core.EventKind(r.Kind) {
+	case core.EventCall:
 		if s.calls == nil {
 			s.calls = map[string]int{}
 		}
 		s.calls[tool]++
-	case run.EventAnswer:
+	case core.EventAnswer:
 		if s.calls[tool] == 0 && s.loose {
 			return ""
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // ErrEmpty is the cause of the error of a store that was opened for reading and has nothing in it, as one whose
@@ -41,7 +41,7 @@ func (r *Record) Unread() []error {
 
 // messageOf returns the message of an error without its kind.
 func messageOf(err error) string {
-	if known, ok := err.(*run.Error); ok {
+	if known, ok := err.(*core.Error); ok {
 		return known.Message
 	}
 	return err.Error()

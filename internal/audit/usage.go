@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Span says what usage is about. Zero fields say nothing.
@@ -132,17 +132,17 @@ type adding struct {
 func (a *adding) add(g Group) {
 	u, day := &a.usage, entryOf(a.days, g.Day, DayUsage{Day: g.Day})
 	u.Entries += g.Count
-	switch kind := run.EventKind(g.Kind); kind {
-	case run.EventEnd:
+	switch kind := core.EventKind(g.Kind); kind {
+	case core.EventEnd:
 		u.Executions += g.Count
 		u.ByStatus[g.Status] += g.Count
 		u.Returned, u.Avoided = u.Returned+g.Returned, u.Avoided+g.Avoided
 		day.Executions, day.Returned, day.Avoided = day.Executions+g.Count, day.Returned+g.Returned, day.Avoided+g.Avoided
-	case run.EventCall, run.EventAnswer:
+	case core.EventCall, core.EventAnswer:
 		a.call(g, day)
-	case run.EventRefusal:
+	case core.EventRefusal:
 		u.Refusals += g.Count
-	case run.EventDecision:
+	case core.EventDecision:
 		if g.Status != "automatic" { // nobody was asked
 			u.Approvals[g.Status] += g.Count
 		}
@@ -154,7 +154,7 @@ func (a *adding) add(g Group) {
 func (a *adding) call(g Group, day *DayUsage) {
 	entryOf(a.tools, [2]string{g.Server, g.Tool}, ToolUsage{Server: g.Server, Tool: g.Tool}).add(g)
 	entryOf(a.servers, g.Server, ToolUsage{Server: g.Server}).add(g)
-	if g.Kind == string(run.EventCall) {
+	if g.Kind == string(core.EventCall) {
 		a.usage.Calls, day.Calls = a.usage.Calls+g.Count, day.Calls+g.Count
 	}
 	if failed(g) {
@@ -163,10 +163,10 @@ func (a *adding) call(g Group, day *DayUsage) {
 }
 
 // failed reports whether calls have come back as errors. Without a status they are on their way.
-func failed(g Group) bool { return g.Status != "" && g.Status != string(run.StatusOK) }
+func failed(g Group) bool { return g.Status != "" && g.Status != string(core.StatusOK) }
 
 func (t *ToolUsage) add(g Group) {
-	if g.Kind == string(run.EventCall) {
+	if g.Kind == string(core.EventCall) {
 		t.Calls += g.Count
 	}
 	if g.Status != "" {
@@ -186,7 +186,7 @@ func entryOf[K comparable, V any](m map[K]*V, key K, empty V) *V {
 
 // ends looks at the newest executions one by one.
 func (a *adding) ends(ctx context.Context, stores []Store, f Filter) error {
-	f.Kinds, f.Limit = []string{string(run.EventEnd)}, newestEnds
+	f.Kinds, f.Limit = []string{string(core.EventEnd)}, newestEnds
 	var all []Row
 	for _, store := range stores {
 		rows, err := briefly(ctx, store, f)
@@ -250,12 +250,12 @@ func (a *adding) each(ends []Row) {
 	persons := map[string]*PersonUsage{}
 	var took []int64
 	for _, r := range ends {
-		if r.Status != string(run.StatusOutcomeUnknown) { // when it ended is not known
+		if r.Status != string(core.StatusOutcomeUnknown) { // when it ended is not known
 			took = append(took, r.Micros)
 		}
 		p := entryOf(persons, r.Principal, PersonUsage{Principal: r.Principal})
 		p.Executions, p.Returned, p.Avoided = p.Executions+1, p.Returned+r.Returned, p.Avoided+r.Avoided
-		if r.Status != string(run.StatusOK) {
+		if r.Status != string(core.StatusOK) {
 			p.Failed++
 		}
 	}

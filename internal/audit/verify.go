@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // What may have happened to a record.
@@ -346,7 +346,7 @@ func (k *checking) row(ctx context.Context, r *Row, loose, forged bool) error {
 		k.out.Bad++
 		k.bad(r.Seq, Rehashed, fmt.Sprintf("entry %d of chain %s holds by itself, and is not the one that a checkpoint saw there: this one, or one before it, was changed and everything hashed anew", r.Seq, r.Chain))
 	}
-	if r.Kind == string(run.EventGap) && r.Status == StatusLost {
+	if r.Kind == string(core.EventGap) && r.Status == StatusLost {
 		k.goesOn(r)
 	}
 	if says := k.stories.tell(r); says != "" {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // written is a record of some executions, an hour old at its beginning.
@@ -28,7 +28,7 @@ func written(t testing.TB, executions int) (*memory, *Record, Options, *clock) {
 		id := fmt.Sprintf("x%d", i)
 		_ = l.Record(request(id), false)
 		_ = l.Record(call(id), i%50 == 0)
-		_ = l.Record(run.Event{Kind: run.EventAnswer, Execution: id, Session: "s", Server: "crm", Tool: "update", Status: "ok"}, false)
+		_ = l.Record(core.Event{Kind: core.EventAnswer, Execution: id, Session: "s", Server: "crm", Tool: "update", Status: "ok"}, false)
 		_ = l.Record(end(id), false)
 		c.add(time.Minute)
 	}
@@ -227,13 +227,13 @@ func TestForgedCheckpoint(t *testing.T) {
 
 // A story that is not told as it should is found, though the chain holds.
 func TestStories(t *testing.T) {
-	for want, events := range map[string][]run.Event{
+	for want, events := range map[string][]core.Event{
 		"second time":    {request("x"), request("x")},
 		"ended already":  {request("x"), end("x"), end("x")},
 		"had not begun":  {end("y")},
-		"and no call":    {request("x"), {Kind: run.EventAnswer, Execution: "x", Server: "crm", Tool: "update"}},
-		"answer of crm.": {request("x"), call("x"), {Kind: run.EventAnswer, Execution: "x", Server: "crm", Tool: "delete"}},
-		"":               {request("x"), call("x"), {Kind: run.EventReveal, Execution: "x"}, request("y"), end("x")},
+		"and no call":    {request("x"), {Kind: core.EventAnswer, Execution: "x", Server: "crm", Tool: "update"}},
+		"answer of crm.": {request("x"), call("x"), {Kind: core.EventAnswer, Execution: "x", Server: "crm", Tool: "delete"}},
+		"":               {request("x"), call("x"), {Kind: core.EventReveal, Execution: "x"}, request("y"), end("x")},
 	} {
 		m, o := newMemory("c1"), options(t)
 		l := opening(t, m, o)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // sent is a batch of which it is not known whether it was written.
@@ -101,7 +101,7 @@ func (l *Log) rest(d time.Duration) bool {
 }
 
 // commit gives items their places and writes them.
-func (l *Log) commit(items []*item) *run.Error {
+func (l *Log) commit(items []*item) *core.Error {
 	b := Batch{Rows: make([]Row, 0, len(items))}
 	seq, hash := l.head.Seq, l.head.Hash
 	for _, it := range items {
@@ -129,11 +129,11 @@ func (l *Log) commit(items []*item) *run.Error {
 	if err := l.store.Append(ctx, b); err != nil {
 		if isLost(err) {
 			l.lost = err
-			return run.AsError(err)
+			return core.AsError(err)
 		}
 		l.unsure = &sent{items, seq, hash}
 		if written, unknown := l.written(); unknown != nil || !written {
-			return run.AsError(err)
+			return core.AsError(err)
 		}
 	}
 	l.reached(seq, hash)
@@ -141,7 +141,7 @@ func (l *Log) commit(items []*item) *run.Error {
 }
 
 // written reports whether the batch is there whose writing has failed.
-func (l *Log) written() (bool, *run.Error) {
+func (l *Log) written() (bool, *core.Error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	head, err := l.store.Head(ctx)
@@ -150,20 +150,20 @@ func (l *Log) written() (bool, *run.Error) {
 	}
 	switch {
 	case err != nil:
-		return false, run.AsError(err)
+		return false, core.AsError(err)
 	case head.Seq == l.unsure.seq && bytes.Equal(head.Hash, l.unsure.hash):
 		return true, nil
 	case head.Seq == l.head.Seq && bytes.Equal(head.Hash, l.head.Hash):
 		l.unsure = nil
 		return false, nil
 	}
-	return false, run.Errorf(run.KindInternal, "audit.write", "chain %s is at entry %d and not where this engine left it, at %d", l.head.Chain, head.Seq, l.head.Seq).
+	return false, core.Errorf(core.KindInternal, "audit.write", "chain %s is at entry %d and not where this engine left it, at %d", l.head.Chain, head.Seq, l.head.Seq).
 		WithHint("somebody else writes to it, or has put an old copy in its place: retort audit verify says more. Then start the engine anew")
 }
 
 // clear finds out what became of a batch of which that is not known. Nothing can be written
 // before: it might follow, or not.
-func (l *Log) clear() *run.Error {
+func (l *Log) clear() *core.Error {
 	if l.lost != nil {
 		return l.renew()
 	}
@@ -194,12 +194,12 @@ func (l *Log) clear() *run.Error {
 
 // undo tells of something that is in the record that it did not happen.
 func undo(it *item) *item {
-	e := run.Event{
-		Kind: run.EventRefusal, At: time.Unix(0, it.row.At), Execution: it.row.Execution, Session: it.row.Session, Principal: it.row.Principal,
+	e := core.Event{
+		Kind: core.EventRefusal, At: time.Unix(0, it.row.At), Execution: it.row.Execution, Session: it.row.Session, Principal: it.row.Principal,
 		Server: it.row.Server, Tool: it.row.Tool, Status: "unrecorded", Facts: map[string]any{"cause": "it was not known to be recorded, so it did not happen", "of": it.row.Kind},
 	}
 	if it.opens {
-		e.Kind, e.Status = run.EventEnd, string(run.StatusError)
+		e.Kind, e.Status = core.EventEnd, string(core.StatusError)
 	}
 	row, _ := rowOf(e) // of strings
 	return &item{row: row, closes: it.opens, size: overhead}
@@ -226,7 +226,7 @@ func (l *Log) note(end bool) {
 }
 
 // settle tells those who wait. What could not be written stays, but for what must not happen now.
-func (l *Log) settle(batch []*item, err *run.Error) {
+func (l *Log) settle(batch []*item, err *core.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.ready.Broadcast()
@@ -254,7 +254,7 @@ func (l *Log) done(it *item) {
 }
 
 // fail answers all who wait, and takes back what does not happen therefore.
-func (l *Log) fail(err *run.Error) {
+func (l *Log) fail(err *core.Error) {
 	if l.failed == nil {
 		l.since = l.o.Now()
 		l.o.Log.Error("the record cannot be written", "error", err)
@@ -302,7 +302,7 @@ func (l *Log) healed() {
 		return
 	}
 	l.o.Log.Info("the record is written again")
-	row, err := rowOf(run.Event{Kind: run.EventGap, At: l.o.Now(), Facts: map[string]any{"cause": l.failed.Message, "refused": l.refused, "since": l.since.UTC().Format(time.RFC3339Nano)}})
+	row, err := rowOf(core.Event{Kind: core.EventGap, At: l.o.Now(), Facts: map[string]any{"cause": l.failed.Message, "refused": l.refused, "since": l.since.UTC().Format(time.RFC3339Nano)}})
 	l.failed, l.refused = nil, 0
 	if err == nil {
 		l.add(&item{row: row, size: overhead})
@@ -318,16 +318,16 @@ func (l *Log) recover(ctx context.Context) {
 		return
 	}
 	for _, id := range open {
-		end := run.Event{Kind: run.EventEnd, Execution: id, Status: string(run.StatusOutcomeUnknown), Facts: map[string]any{"cause": "the engine ended before the execution did"}}
+		end := core.Event{Kind: core.EventEnd, Execution: id, Status: string(core.StatusOutcomeUnknown), Facts: map[string]any{"cause": "the engine ended before the execution did"}}
 		sent := 0
 		for r, err := range store.Find(ctx, Filter{Chain: chain, Executions: []string{id}, Bare: true}) {
 			if err != nil {
 				break
 			}
-			switch run.EventKind(r.Kind) {
-			case run.EventCall:
+			switch core.EventKind(r.Kind) {
+			case core.EventCall:
 				sent++
-			case run.EventRequest:
+			case core.EventRequest:
 				end.Session, end.Principal = r.Session, r.Principal
 			}
 		}

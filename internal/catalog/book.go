@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"retort/internal/seal"
+	"retort/internal/base/seal"
 )
 
 const (

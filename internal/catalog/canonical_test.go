@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/catalog/prose"
+	"retort/internal/catalog/sanitize"
 )
 
 func pinOf(t testing.TB, text string) string {
@@ -118,7 +118,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func FuzzRead(f *testing.F) {
-	scanner := prose.New()
+	scanner := sanitize.New()
 	for _, seed := range []string{issue, `{"name":"a","annotations":{"readOnlyHint":1}}`, `{"name":"a","inputSchema":[]}`, `[]`, `{"name":"\u202e"}`, ``} {
 		f.Add([]byte(seed))
 	}

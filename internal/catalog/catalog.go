@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"retort/internal/catalog/prose"
-	"retort/internal/run"
+	"retort/internal/catalog/sanitize"
+	"retort/internal/core"
 )
 
 // Catalog is what is known of all servers and tools. It is safe for use by
@@ -27,15 +27,15 @@ type Catalog struct {
 	counts  *counts
 	learner *learner // nil: nothing is learned
 	book    *book
-	changes func(server string) run.Changes
+	changes func(server string) core.Changes
 	sealed  func(server, property string) string // nil: nothing is
-	scanner func() *prose.Scanner
+	scanner func() *sanitize.Scanner
 
 	writing sync.Mutex // held while a file follows a change, so that files change in the same order
 	telling sync.Mutex // held while listeners are told
 
-	current atomic.Pointer[run.Toolset] // nil when something has changed since
-	watched atomic.Pointer[[]watch]     // files of servers of which tools have changed
+	current atomic.Pointer[core.Toolset] // nil when something has changed since
+	watched atomic.Pointer[[]watch]      // files of servers of which tools have changed
 
 	mu         sync.Mutex
 	servers    map[string]*source
@@ -44,7 +44,7 @@ type Catalog struct {
 	kept       map[string]bool   // nil: all servers
 	categories map[string]string
 	problems   map[string][]Problem // by server's name or file's path
-	listeners  map[int]func(*run.Toolset)
+	listeners  map[int]func(*core.Toolset)
 	lastID     int
 
 	staticProblems []Problem
@@ -52,15 +52,15 @@ type Catalog struct {
 
 // source is one server's tools and where they come from.
 type source struct {
-	instructions string      // as received
-	shown        string      // the instructions without flags
-	flags        []run.Flag  // of the instructions
-	tools        []*run.Tool // with a category only if static
+	instructions string       // as received
+	shown        string       // the instructions without flags
+	flags        []core.Flag  // of the instructions
+	tools        []*core.Tool // with a category only if static
 	cached       bool
 	static       bool
 
-	category    string      // of the server
-	categorized []*run.Tool // tools with their categories; nil until needed
+	category    string       // of the server
+	categorized []*core.Tool // tools with their categories; nil until needed
 }
 
 // Change is what a new listing of a server's tools changed.
@@ -79,8 +79,8 @@ type Options struct {
 	Key string
 	// Changes say what becomes of a server's tools whose definition is not the one that
 	// was trusted; nil: they are blocked.
-	Changes func(server string) run.Changes
-	// Sealed is what run.Tool.Sealed of a server's tools is; nil: nothing is hidden.
+	Changes func(server string) core.Changes
+	// Sealed is what core.Tool.Sealed of a server's tools is; nil: nothing is hidden.
 	Sealed func(server, property string) string
 	// Learn has the catalogue learn what tools answer that do not declare it.
 	Learn bool
@@ -90,25 +90,25 @@ type Options struct {
 func Open(o Options) (*Catalog, error) {
 	dir := o.Dir
 	c := &Catalog{
-		dir: dir, counts: newCounts(), book: &book{dir: dir, key: o.Key}, changes: o.Changes, sealed: o.Sealed, scanner: sync.OnceValue(prose.New),
+		dir: dir, counts: newCounts(), book: &book{dir: dir, key: o.Key}, changes: o.Changes, sealed: o.Sealed, scanner: sync.OnceValue(sanitize.New),
 		servers: map[string]*source{}, static: map[string]*source{}, trusts: map[string]*trust{},
-		categories: map[string]string{}, problems: map[string][]Problem{}, listeners: map[int]func(*run.Toolset){},
+		categories: map[string]string{}, problems: map[string][]Problem{}, listeners: map[int]func(*core.Toolset){},
 	}
 	if o.Learn {
 		c.learner = newLearner(c)
 	}
 	if c.changes == nil {
-		c.changes = func(string) run.Changes { return run.ChangesBlock }
+		c.changes = func(string) core.Changes { return core.ChangesBlock }
 	}
 	if dir == "" {
 		return c, nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, run.Errorf(run.KindInternal, "catalog.open", "cannot keep tool definitions: %w", err).WithHint("make %s writable, or choose another folder with --home", filepath.Dir(dir))
+		return nil, core.Errorf(core.KindInternal, "catalog.open", "cannot keep tool definitions: %w", err).WithHint("make %s writable, or choose another folder with --home", filepath.Dir(dir))
 	}
 	sweep(dir, time.Now())
 	if err := c.load(); err != nil {
-		return nil, run.Errorf(run.KindInternal, "catalog.open", "cannot read the kept tool definitions: %w", err)
+		return nil, core.Errorf(core.KindInternal, "catalog.open", "cannot read the kept tool definitions: %w", err)
 	}
 	c.learner.load()
 	c.counts.path = filepath.Join(dir, countsFile)
@@ -167,7 +167,7 @@ func (c *Catalog) Close() error {
 // a Problem, not an error. An error means that nothing was changed.
 func (c *Catalog) Replace(server string, definitions []json.RawMessage, instructions string) (Change, error) {
 	if server == "" {
-		return Change{}, run.Errorf(run.KindInternal, "catalog.replace", "a server needs a name")
+		return Change{}, core.Errorf(core.KindInternal, "catalog.replace", "a server needs a name")
 	}
 	tools, problems := readAll(server, definitions, c.scanner())
 	next := c.source(instructions, tools)
@@ -189,7 +189,7 @@ func (c *Catalog) Replace(server string, definitions []json.RawMessage, instruct
 	return change, nil
 }
 
-func (c *Catalog) source(instructions string, tools []*run.Tool) *source {
+func (c *Catalog) source(instructions string, tools []*core.Tool) *source {
 	s := &source{instructions: instructions, tools: identify(tools)}
 	if instructions != "" {
 		s.shown, s.flags = cleanText("instructions", instructions, c.scanner())
@@ -198,7 +198,7 @@ func (c *Catalog) source(instructions string, tools []*run.Tool) *source {
 }
 
 // compare says what tools change about what was known.
-func compare(known *source, tools []*run.Tool) (change Change) {
+func compare(known *source, tools []*core.Tool) (change Change) {
 	before := map[string]string{}
 	if known != nil {
 		for _, t := range known.tools {
@@ -260,7 +260,7 @@ func (c *Catalog) Forget(server string) error {
 		return nil
 	}
 	if err := errors.Join(removeFile(filepath.Join(c.dir, fileName(server))), removeFile(filepath.Join(c.dir, shapesName(server)))); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return run.Errorf(run.KindInternal, "catalog.forget", "cannot remove the definitions of %s: %w", server, err)
+		return core.Errorf(core.KindInternal, "catalog.forget", "cannot remove the definitions of %s: %w", server, err)
 	}
 	return nil
 }
@@ -324,7 +324,7 @@ func (c *Catalog) SetCategory(server, category string) {
 // OnChange calls f with the new toolset after each change, one call at a time,
 // until stop is called. Several changes may be told as one. f must not change the
 // catalogue.
-func (c *Catalog) OnChange(f func(*run.Toolset)) (stop func()) {
+func (c *Catalog) OnChange(f func(*core.Toolset)) (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lastID++
@@ -342,7 +342,7 @@ func (c *Catalog) tell() {
 	defer c.telling.Unlock()
 	c.mu.Lock()
 	ids := slices.Sorted(maps.Keys(c.listeners))
-	listeners := make([]func(*run.Toolset), len(ids))
+	listeners := make([]func(*core.Toolset), len(ids))
 	for i, id := range ids {
 		listeners[i] = c.listeners[id]
 	}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"retort/internal/catalog/prose"
-	"retort/internal/run"
+	"retort/internal/catalog/sanitize"
+	"retort/internal/core"
 )
 
 func definitions(texts ...string) []json.RawMessage {
@@ -52,7 +52,7 @@ func replace(t *testing.T, c *Catalog, server string, texts ...string) Change {
 }
 
 // listing is "server.tool" for each tool.
-func listing(ts *run.Toolset) []string {
+func listing(ts *core.Toolset) []string {
 	all := []string{}
 	for _, s := range ts.Servers {
 		for _, t := range s.Tools {
@@ -80,10 +80,10 @@ func TestReplace(t *testing.T) {
 		t.Fatalf("server %+v", s)
 	}
 	yes, no := true, false
-	want := &run.Tool{
+	want := &core.Tool{
 		Server: "github", Name: "list_issues", Title: "List", Description: "Lists issues", Category: "code",
 		InputSchema:  json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","maximum":9007199254740993}}}`),
-		OutputSchema: json.RawMessage(`{"type":"object"}`), Annotations: run.Annotations{ReadOnly: &yes, Destructive: &no},
+		OutputSchema: json.RawMessage(`{"type":"object"}`), Annotations: core.Annotations{ReadOnly: &yes, Destructive: &no},
 		Raw: json.RawMessage(issue), Pin: s.Tools[0].Pin, TypeScript: "listIssues", Python: "list_issues",
 	}
 	if diff := cmp.Diff(want, s.Tools[0]); diff != "" {
@@ -161,7 +161,7 @@ func TestLargeListings(t *testing.T) {
 	for i := range many {
 		many[i] = json.RawMessage(fmt.Sprintf(`{"name":"t%d"}`, i))
 	}
-	if tools, problems := readAll("s", many, prose.New()); len(tools) != maxTools || len(problems) != 1 {
+	if tools, problems := readAll("s", many, sanitize.New()); len(tools) != maxTools || len(problems) != 1 {
 		t.Errorf("%d tools, problems %v", len(tools), problems)
 	}
 }
@@ -289,7 +289,7 @@ func TestOpenSweepsAndFails(t *testing.T) {
 	if diff := cmp.Diff([]string{fresh}, left); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := Open(Options{Dir: filepath.Join(fresh, "catalog")}); err == nil || run.AsError(err).Hint == "" {
+	if _, err := Open(Options{Dir: filepath.Join(fresh, "catalog")}); err == nil || core.AsError(err).Hint == "" {
 		t.Errorf("opened below a file: %v", err)
 	}
 }
@@ -343,7 +343,7 @@ func TestToolsetIsASnapshot(t *testing.T) {
 func TestOnChange(t *testing.T) {
 	c := open(t, "")
 	var told []string
-	stop := c.OnChange(func(ts *run.Toolset) { told = append(told, strings.Join(listing(ts), " ")) })
+	stop := c.OnChange(func(ts *core.Toolset) { told = append(told, strings.Join(listing(ts), " ")) })
 	replace(t, c, "a", `{"name":"x"}`)
 	replace(t, c, "b", `{"name":"y"}`)
 	c.Keep([]string{"b"})
@@ -452,7 +452,7 @@ func TestLoadStatic(t *testing.T) {
 			t.Errorf("%s is not named once:\n%s", file, problems(c))
 		}
 	}
-	if err := c.LoadStatic([]string{filepath.Join(dir, "missing")}); run.AsError(err) == nil || run.AsError(err).Hint == "" {
+	if err := c.LoadStatic([]string{filepath.Join(dir, "missing")}); core.AsError(err) == nil || core.AsError(err).Hint == "" {
 		t.Errorf("a missing folder: %v", err)
 	}
 }
@@ -466,7 +466,7 @@ func TestCategories(t *testing.T) {
 		{"workspace", "files", "calendar files"},
 		{"x", "files", "calendar files"},
 	} {
-		whole, each := classify(c.server, []*run.Tool{
+		whole, each := classify(c.server, []*core.Tool{
 			{Name: "createEvent", Description: "Adds an event to the calendar"},
 			{Name: "upload_files", Description: "of any kind"},
 		})
@@ -474,11 +474,11 @@ func TestCategories(t *testing.T) {
 			t.Errorf("%s: %s, %s; want %s, %s", c.server, whole, got, c.want, c.tools)
 		}
 	}
-	many := []*run.Tool{{Name: "echo"}, {Name: "add"}, {Name: "gzip_file"}, {Name: "get_env"}}
+	many := []*core.Tool{{Name: "echo"}, {Name: "add"}, {Name: "gzip_file"}, {Name: "get_env"}}
 	if whole, each := classify("x", many); whole != Other || each[2] != "files" {
 		t.Errorf("%s %v", whole, each)
 	}
-	if whole, each := classify("x", []*run.Tool{{Name: "frobnicate"}}); whole != Other || each[0] != Other {
+	if whole, each := classify("x", []*core.Tool{{Name: "frobnicate"}}); whole != Other || each[0] != Other {
 		t.Errorf("%s %v", whole, each)
 	}
 }

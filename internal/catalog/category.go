@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Other is the category of what fits in no other.
@@ -54,7 +54,7 @@ func wordTable(column func(int) string) map[string][]int {
 // classify is the category of a server and of each of its tools. A server known
 // by its name gives its category to all of its tools; else a tool's name decides,
 // and where it says nothing, what most of the server's tools are about.
-func classify(server string, tools []*run.Tool) (string, []string) {
+func classify(server string, tools []*core.Tool) (string, []string) {
 	each := make([]string, len(tools))
 	for _, word := range split(server) {
 		if known, ok := byProduct[word]; ok {
@@ -76,7 +76,7 @@ func classify(server string, tools []*run.Tool) (string, []string) {
 
 // majority is what the tools are about; names say it better than descriptions.
 // It takes a point per tool, lest one word decides for a server of many things.
-func majority(tools []*run.Tool) string {
+func majority(tools []*core.Tool) string {
 	var v votes
 	for _, t := range tools {
 		v.count(t.Name, 3)

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"retort/internal/run"
-	"retort/internal/seal"
+	"retort/internal/base/seal"
+	"retort/internal/core"
 )
 
 // watch is a file that somebody may write who trusts a tool again.
@@ -16,7 +16,7 @@ type watch struct {
 }
 
 // settle takes a listing into what was trusted. The caller holds writing.
-func (c *Catalog) settle(server string, tools []*run.Tool) {
+func (c *Catalog) settle(server string, tools []*core.Tool) {
 	c.mu.Lock()
 	known := c.trusts[server]
 	c.mu.Unlock()
@@ -36,7 +36,7 @@ func (c *Catalog) settle(server string, tools []*run.Tool) {
 
 // judge marks the tools of a server that are not as they were trusted. The caller
 // holds mu; the tools are nobody else's yet.
-func (c *Catalog) judge(server string, tools []*run.Tool) {
+func (c *Catalog) judge(server string, tools []*core.Tool) {
 	t := c.trusts[server]
 	if t == nil || t.unknown == "" && t.records == nil {
 		return // nothing was trusted yet; the first listing will be
@@ -53,24 +53,24 @@ func (c *Catalog) judge(server string, tools []*run.Tool) {
 
 // variant makes a tool of the definition that one connection of its server lists in place of
 // known. It is marked if it is not the one that was trusted.
-func (c *Catalog) variant(known *run.Tool, definition json.RawMessage) (*run.Tool, error) {
+func (c *Catalog) variant(known *core.Tool, definition json.RawMessage) (*core.Tool, error) {
 	t, _, err := read(known.Server, definition, c.scanner())
 	if err != nil {
-		return nil, run.Errorf(run.KindToolChanged, "catalog.trust", "the definition of the tool has changed and can't be read: %w", err)
+		return nil, core.Errorf(core.KindToolChanged, "catalog.trust", "the definition of the tool has changed and can't be read: %w", err)
 	}
 	t.TypeScript, t.Python, t.Category, t.Sealed = known.TypeScript, known.Python, known.Category, known.Sealed
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.judge(known.Server, []*run.Tool{t})
+	c.judge(known.Server, []*core.Tool{t})
 	return t, nil
 }
 
 // watch has the files of servers looked at of which tools have changed. The caller
 // holds mu.
-func (c *Catalog) watch(servers []*run.Server) {
+func (c *Catalog) watch(servers []*core.Server) {
 	var list []watch
 	for _, s := range servers {
-		if slices.ContainsFunc(s.Tools, func(t *run.Tool) bool { return t.Change != nil }) {
+		if slices.ContainsFunc(s.Tools, func(t *core.Tool) bool { return t.Change != nil }) {
 			list = append(list, watch{s.Name, c.trusts[s.Name].file})
 		}
 	}
@@ -101,8 +101,8 @@ func (c *Catalog) reread() {
 }
 
 // Changes are the tools that are not as they were trusted, by server and name.
-func (c *Catalog) Changes() []*run.Change {
-	var list []*run.Change
+func (c *Catalog) Changes() []*core.Change {
+	var list []*core.Change
 	for _, s := range c.Toolset().Whole().Servers {
 		for _, t := range s.Tools {
 			if t.Change != nil {
@@ -124,7 +124,7 @@ func (c *Catalog) Trust(server string, pins map[string]string) error {
 	s, known := c.servers[server], c.trusts[server]
 	c.mu.Unlock()
 	if s == nil {
-		return run.Errorf(run.KindInvalidArguments, "catalog.trust", "nothing is known of the tools of %s", server)
+		return core.Errorf(core.KindInvalidArguments, "catalog.trust", "nothing is known of the tools of %s", server)
 	}
 	known = c.book.current(server, known)
 	chosen, err := choose(server, s.tools, pins, known.unknown != "")
@@ -141,7 +141,7 @@ func (c *Catalog) Trust(server string, pins map[string]string) error {
 		return true
 	})
 	if failed != nil {
-		return run.Errorf(run.KindInternal, "catalog.trust", "it could not be kept what was trusted of %s: %w", server, failed)
+		return core.Errorf(core.KindInternal, "catalog.trust", "it could not be kept what was trusted of %s: %w", server, failed)
 	}
 	c.mu.Lock()
 	c.trusts[server] = next
@@ -153,21 +153,21 @@ func (c *Catalog) Trust(server string, pins map[string]string) error {
 }
 
 // choose are the tools with these pins.
-func choose(server string, tools []*run.Tool, pins map[string]string, all bool) (chosen []*run.Tool, err error) {
+func choose(server string, tools []*core.Tool, pins map[string]string, all bool) (chosen []*core.Tool, err error) {
 	for _, t := range tools {
 		switch pin, named := pins[t.Name]; {
 		case !named && all:
-			return nil, run.Errorf(run.KindInvalidArguments, "catalog.trust", "it is not known what was trusted of %s, so its tools can only be trusted all at once", server).
+			return nil, core.Errorf(core.KindInvalidArguments, "catalog.trust", "it is not known what was trusted of %s, so its tools can only be trusted all at once", server).
 				WithHint("retort tools --trust %s", server)
 		case !named:
 		case pin != t.Pin:
-			return nil, run.Errorf(run.KindInvalidArguments, "catalog.trust", "%s.%s has changed again since it was shown", server, t.Name).WithHint("look at it again")
+			return nil, core.Errorf(core.KindInvalidArguments, "catalog.trust", "%s.%s has changed again since it was shown", server, t.Name).WithHint("look at it again")
 		default:
 			chosen = append(chosen, t)
 		}
 	}
 	if len(chosen) < len(pins) {
-		return nil, run.Errorf(run.KindInvalidArguments, "catalog.trust", "%s does not have all of these tools any more", server).WithHint("look at it again")
+		return nil, core.Errorf(core.KindInvalidArguments, "catalog.trust", "%s does not have all of these tools any more", server).WithHint("look at it again")
 	}
 	return chosen, nil
 }

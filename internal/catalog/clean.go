@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"retort/internal/catalog/prose"
-	"retort/internal/run"
+	"retort/internal/catalog/sanitize"
+	"retort/internal/core"
 )
 
 const (
@@ -21,15 +21,15 @@ const (
 // string of a definition passes through text or name. A name or value that calls need can't be
 // taken out: if one does not pass, all of the definition is withheld.
 type cleaner struct {
-	scanner  *prose.Scanner
+	scanner  *sanitize.Scanner
 	where    [][]byte // the way to what is looked at
-	flags    []run.Flag
+	flags    []core.Flag
 	size     int    // bytes of prose so far
 	withheld string // where the first name or value is that does not pass; "" if all do
 }
 
 // clean makes t what a model may see of it. d is its definition, parsed as deep as it is.
-func clean(t *run.Tool, d node, s *prose.Scanner) {
+func clean(t *core.Tool, d node, s *sanitize.Scanner) {
 	c := cleaner{scanner: s}
 	c.at([]byte("name"), func() { c.need(t.Name) })
 	c.at([]byte("title"), func() { t.Title = c.text(t.Title) })
@@ -43,7 +43,7 @@ func clean(t *run.Tool, d node, s *prose.Scanner) {
 			c.at(name, func() { c.passes(d.items[i]) }) // of a key that is written twice the last counts here
 		}
 	}
-	slices.SortStableFunc(c.flags, func(a, b run.Flag) int { return strings.Compare(a.Where, b.Where) })
+	slices.SortStableFunc(c.flags, func(a, b core.Flag) int { return strings.Compare(a.Where, b.Where) })
 	t.Flags, t.Withheld = c.flags, c.withheld
 }
 
@@ -74,7 +74,7 @@ func (c *Catalog) showable(schema json.RawMessage) bool {
 }
 
 // cleanText is one text that a model may see.
-func cleanText(where, text string, s *prose.Scanner) (string, []run.Flag) {
+func cleanText(where, text string, s *sanitize.Scanner) (string, []core.Flag) {
 	c := cleaner{scanner: s, where: [][]byte{[]byte(where)}}
 	return c.text(text), c.flags
 }
@@ -85,12 +85,12 @@ func (c *cleaner) at(step []byte, f func()) {
 	c.where = c.where[:len(c.where)-1]
 }
 
-func (c *cleaner) flag(text string, found []prose.Finding) {
+func (c *cleaner) flag(text string, found []sanitize.Finding) {
 	for _, f := range found {
 		if len(c.flags) == maxFlags {
 			return
 		}
-		c.flags = append(c.flags, run.Flag{Rule: f.Rule, Reason: f.Reason, Where: run.Legible(string(bytes.Join(c.where, []byte(".")))), Text: excerpt(text[f.Start:f.End])})
+		c.flags = append(c.flags, core.Flag{Rule: f.Rule, Reason: f.Reason, Where: core.Legible(string(bytes.Join(c.where, []byte(".")))), Text: excerpt(text[f.Start:f.End])})
 	}
 }
 
@@ -102,17 +102,17 @@ func excerpt(text string) string {
 		}
 		text = text[:end] + "…"
 	}
-	return run.Legible(strings.Join(strings.Fields(text), " "))
+	return core.Legible(strings.Join(strings.Fields(text), " "))
 }
 
 // text is prose without what does not belong there.
 func (c *cleaner) text(text string) string {
-	if text == prose.Mark {
+	if text == sanitize.Mark {
 		return text
 	}
 	if c.size += len(text); c.size > maxProse {
-		c.flag(text, []prose.Finding{{Rule: "long", Reason: "the definition has more text than any has to have", End: len(text)}})
-		return prose.Mark
+		c.flag(text, []sanitize.Finding{{Rule: "long", Reason: "the definition has more text than any has to have", End: len(text)}})
+		return sanitize.Mark
 	}
 	cleaned, found := c.scanner.Clean(text)
 	c.flag(text, found)
@@ -142,7 +142,7 @@ func (c *cleaner) need(text string) {
 
 func (c *cleaner) withhold() {
 	if c.withheld == "" {
-		c.withheld = run.Legible(string(bytes.Join(c.where, []byte("."))))
+		c.withheld = core.Legible(string(bytes.Join(c.where, []byte("."))))
 	}
 }
 
@@ -172,7 +172,7 @@ func (c *cleaner) needed(n node) []byte {
 // pattern is a regular expression, in which brackets are no links and letters no text.
 func (c *cleaner) pattern(n node) []byte {
 	text, _ := unquote(n.raw)
-	found := slices.DeleteFunc(c.scanner.Scan(text), func(f prose.Finding) bool { return slices.Contains(inPatterns, f.Rule) })
+	found := slices.DeleteFunc(c.scanner.Scan(text), func(f sanitize.Finding) bool { return slices.Contains(inPatterns, f.Rule) })
 	if c.flag(text, found); len(found) > 0 {
 		c.withhold()
 	}
@@ -424,7 +424,7 @@ func bare(n node) []byte {
 // Listed is one thing that a server lists beside its tools, a resource or a prompt, as a model may
 // see it, and what was found in it. key is the member by which it is used, which stays as it is. It
 // is nil if that, or the name of an argument, does not pass.
-func Listed(item json.RawMessage, key string, s *prose.Scanner) (json.RawMessage, []run.Flag) {
+func Listed(item json.RawMessage, key string, s *sanitize.Scanner) (json.RawMessage, []core.Flag) {
 	if !json.Valid(item) {
 		return item, nil // who reads it says so
 	}

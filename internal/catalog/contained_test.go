@@ -6,16 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // A definition whose reading panics is skipped, and those beside it are read.
 func TestDefinitionThatPanics(t *testing.T) {
-	tools, problems := collect("s", []json.RawMessage{{}, {}}, func(i int) (*run.Tool, []string, error) {
+	tools, problems := collect("s", []json.RawMessage{{}, {}}, func(i int) (*core.Tool, []string, error) {
 		if i == 0 {
 			panic(errors.New("out of range"))
 		}
-		return &run.Tool{Name: "a"}, nil, nil
+		return &core.Tool{Name: "a"}, nil, nil
 	})
 	if len(tools) != 1 || len(problems) != 1 || !strings.Contains(problems[0].Message, "out of range") {
 		t.Errorf("%v, %v", tools, problems)

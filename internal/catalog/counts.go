@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"sync"
 
-	"retort/internal/seal"
+	"retort/internal/base/seal"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"retort/internal/catalog/prose"
-	"retort/internal/run"
+	"retort/internal/catalog/sanitize"
+	"retort/internal/core"
 )
 
 const (
@@ -37,14 +37,14 @@ func (p Problem) String() string {
 
 // readAll makes tools of definitions, in their order. What is wrong with one
 // never hurts another.
-func readAll(server string, definitions []json.RawMessage, s *prose.Scanner) ([]*run.Tool, []Problem) {
-	return collect(server, definitions, func(i int) (*run.Tool, []string, error) { return read(server, definitions[i], s) })
+func readAll(server string, definitions []json.RawMessage, s *sanitize.Scanner) ([]*core.Tool, []Problem) {
+	return collect(server, definitions, func(i int) (*core.Tool, []string, error) { return read(server, definitions[i], s) })
 }
 
 // recallAll makes tools of what readAll made tools of before. What t has of one, byte
 // for byte, need not be read again; anything else could have been written by anybody.
-func recallAll(server string, b body, t *trust, s func() *prose.Scanner) ([]*run.Tool, []Problem) {
-	return collect(server, b.Tools, func(i int) (*run.Tool, []string, error) {
+func recallAll(server string, b body, t *trust, s func() *sanitize.Scanner) ([]*core.Tool, []Problem) {
+	return collect(server, b.Tools, func(i int) (*core.Tool, []string, error) {
 		tool, notes, err := recall(server, b.Tools[i], b.Pins[i])
 		if err == nil && t.vouches(tool) {
 			return tool, notes, nil
@@ -53,7 +53,7 @@ func recallAll(server string, b body, t *trust, s func() *prose.Scanner) ([]*run
 	})
 }
 
-func collect(server string, definitions []json.RawMessage, read func(i int) (*run.Tool, []string, error)) (tools []*run.Tool, problems []Problem) {
+func collect(server string, definitions []json.RawMessage, read func(i int) (*core.Tool, []string, error)) (tools []*core.Tool, problems []Problem) {
 	report := func(name, format string, args ...any) {
 		problems = append(problems, Problem{Server: server, Tool: name, Message: fmt.Sprintf(format, args...)})
 	}
@@ -83,7 +83,7 @@ func collect(server string, definitions []json.RawMessage, read func(i int) (*ru
 
 // contained runs read on definition i and turns a panic into the error of that definition. Definitions are
 // text from a server, which must not be able to crash the engine.
-func contained(read func(i int) (*run.Tool, []string, error), i int) (t *run.Tool, notes []string, err error) {
+func contained(read func(i int) (*core.Tool, []string, error), i int) (t *core.Tool, notes []string, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			t, notes, err = nil, nil, fmt.Errorf("reading it failed in Retort: %v\n%s", fault, debug.Stack())
@@ -94,7 +94,7 @@ func contained(read func(i int) (*run.Tool, []string, error), i int) (t *run.Too
 
 // read makes a tool of one definition. Without a usable name it is an error;
 // other parts that are not what they should be count as absent, and a note says so.
-func read(server string, raw json.RawMessage, s *prose.Scanner) (*run.Tool, []string, error) {
+func read(server string, raw json.RawMessage, s *sanitize.Scanner) (*core.Tool, []string, error) {
 	if !json.Valid(raw) {
 		return nil, nil, fmt.Errorf("it is not JSON")
 	}
@@ -131,17 +131,17 @@ func Identify(definition json.RawMessage) (name, digest string) {
 
 // recall makes a tool of a definition that was read before, without going
 // through all of it again.
-func recall(server string, raw json.RawMessage, pin string) (*run.Tool, []string, error) {
+func recall(server string, raw json.RawMessage, pin string) (*core.Tool, []string, error) {
 	return build(server, parse(raw, 2), pin) // annotations are the second level
 }
 
-func build(server string, d node, pin string) (*run.Tool, []string, error) {
+func build(server string, d node, pin string) (*core.Tool, []string, error) {
 	name, err := readName(d)
 	if err != nil {
 		return nil, nil, err
 	}
 	r := reader{definition: d}
-	t := &run.Tool{
+	t := &core.Tool{
 		Server: server, Name: name, Pin: pin, Raw: d.raw,
 		Title: r.text("title"), Description: r.text("description"),
 		InputSchema: r.schema("inputSchema"), OutputSchema: r.schema("outputSchema"),
@@ -218,7 +218,7 @@ func (r *reader) schema(key string) json.RawMessage {
 	return value.raw
 }
 
-func (r *reader) annotations(t *run.Tool) {
+func (r *reader) annotations(t *core.Tool) {
 	value, ok := r.definition.member("annotations")
 	if !ok {
 		return

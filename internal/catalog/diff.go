@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 const (
@@ -65,7 +65,7 @@ func fieldLines(definition node, field string) []string {
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = run.Legible(strings.ReplaceAll(line, "\t", "    "))
+		lines[i] = core.Legible(strings.ReplaceAll(line, "\t", "    "))
 	}
 	return lines
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/seal"
+	"retort/internal/base/seal"
 )
 
 const (

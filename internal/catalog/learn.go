@@ -7,13 +7,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"retort/internal/catalog/shape"
-	"retort/internal/run"
+	"retort/internal/catalog/infer"
+	"retort/internal/core"
 )
 
 // Observation is one answer of a tool, as a program got it.
 type Observation struct {
-	Tool   *run.Tool
+	Tool   *core.Tool
 	Answer json.RawMessage // it must not change any more
 	// Private says of a key of an object that it is personal; nil says it of none.
 	Private func(key string) bool
@@ -59,12 +59,12 @@ type learner struct {
 // learned is what is known of one tool. Its shape is of answers under pin only.
 type learned struct {
 	pin    string
-	shape  *shape.Shape
+	shape  *infer.Shape
 	schema json.RawMessage // of shape
 	count  int             // of answers
 	steady int             // of them, the last ones that brought nothing new
 	fresh  int             // of those that are not saved yet
-	told   *run.Learned
+	told   *core.Learned
 }
 
 func newLearner(c *Catalog) *learner {
@@ -129,7 +129,7 @@ func (l *learner) observe(o Observation) {
 	if !l.catalog.isCurrent(t) {
 		return
 	}
-	seen := shape.Observe(o.Answer, l.private(o.Private))
+	seen := infer.Observe(o.Answer, l.private(o.Private))
 	if seen == nil {
 		return
 	}
@@ -159,8 +159,8 @@ func (l *learner) put(server, tool string, k *learned) {
 }
 
 // take joins a shape to what is known.
-func (k *learned) take(seen *shape.Shape) {
-	if joined := shape.Join(k.shape, seen); !shape.Equal(joined, k.shape) {
+func (k *learned) take(seen *infer.Shape) {
+	if joined := infer.Join(k.shape, seen); !infer.Equal(joined, k.shape) {
 		k.shape, k.schema, k.steady = joined, joined.Schema(), 0
 	}
 }
@@ -176,7 +176,7 @@ func (l *learner) tell(k *learned) {
 		k.told = nil
 		return
 	}
-	k.told = &run.Learned{Schema: k.schema, Observations: k.count, Steady: k.steady}
+	k.told = &core.Learned{Schema: k.schema, Observations: k.count, Steady: k.steady}
 	l.news.Store(true)
 }
 
@@ -205,15 +205,15 @@ func (l *learner) private(ask func(string) bool) func(string) bool {
 
 // isCurrent reports whether a tool is as it is listed now. What tools answered that are
 // not any more, says nothing.
-func (c *Catalog) isCurrent(t *run.Tool) bool {
+func (c *Catalog) isCurrent(t *core.Tool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, ok := c.servers[t.Server]
-	return ok && slices.ContainsFunc(s.tools, func(now *run.Tool) bool { return now.Name == t.Name && now.Pin == t.Pin })
+	return ok && slices.ContainsFunc(s.tools, func(now *core.Tool) bool { return now.Name == t.Name && now.Pin == t.Pin })
 }
 
 // listed drops what was learned of tools that are others now; of all if tools is nil.
-func (l *learner) listed(server string, tools []*run.Tool) {
+func (l *learner) listed(server string, tools []*core.Tool) {
 	if l == nil {
 		return
 	}
@@ -232,7 +232,7 @@ func (l *learner) listed(server string, tools []*run.Tool) {
 }
 
 // mark says of tools what was learned of them. They are nobody else's yet.
-func (l *learner) mark(server string, tools []*run.Tool) {
+func (l *learner) mark(server string, tools []*core.Tool) {
 	if l == nil {
 		return
 	}
@@ -244,7 +244,7 @@ func (l *learner) mark(server string, tools []*run.Tool) {
 }
 
 // of is what is to be told of a tool, or nil. The caller holds mu.
-func (l *learner) of(server string, t *run.Tool) *run.Learned {
+func (l *learner) of(server string, t *core.Tool) *core.Learned {
 	if k := l.servers[server][t.Name]; k != nil && k.pin == t.Pin && len(t.OutputSchema) == 0 {
 		return k.told
 	}
@@ -284,7 +284,7 @@ func (c *Catalog) adopt() {
 }
 
 // marked are tools with what is to be told of them now. The caller holds mu.
-func (l *learner) marked(server string, tools []*run.Tool) []*run.Tool {
+func (l *learner) marked(server string, tools []*core.Tool) []*core.Tool {
 	marked := tools
 	for i, t := range tools {
 		now := l.of(server, t)

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 const untyped = `{"name":"get","inputSchema":{"type":"object"}}`
@@ -274,7 +274,7 @@ func BenchmarkLearn(b *testing.B) {
 	if _, err := c.Replace("s", definitions(untyped), ""); err != nil {
 		b.Fatal(err)
 	}
-	o := Observation{Tool: &run.Tool{Server: "s", Name: "get", Pin: "x"}, Answer: json.RawMessage(`{"a":1}`)}
+	o := Observation{Tool: &core.Tool{Server: "s", Name: "get", Pin: "x"}, Answer: json.RawMessage(`{"a":1}`)}
 	for b.Loop() {
 		c.Learn(o)
 	}

@@ -11,10 +11,10 @@ import (
 	"time"
 	"unicode"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
-// Lister asks a server for its tools. Its errors are *run.Error.
+// Lister asks a server for its tools. Its errors are *core.Error.
 type Lister interface {
 	List(ctx context.Context, server string) (definitions []json.RawMessage, instructions string, err error)
 }
@@ -28,10 +28,10 @@ type Linker interface {
 
 // Prober is a Lister that can list a server over the connection that a call uses.
 type Prober interface {
-	// Own reports whether the run.Caller of ctx has a connection of their own to a server.
+	// Own reports whether the core.Caller of ctx has a connection of their own to a server.
 	Own(ctx context.Context, server string) bool
 	// Pin returns the pin of a tool as the server lists it over the connection that a call of
-	// the run.Caller of ctx would use; empty if it is not listed. The server is listed again if
+	// the core.Caller of ctx would use; empty if it is not listed. The server is listed again if
 	// the last listing began before since.
 	Pin(ctx context.Context, server, tool string, since time.Time) (string, error)
 	// ListOwn is List over that connection.
@@ -70,7 +70,7 @@ type watched struct {
 	cancel  context.CancelFunc
 
 	mu    sync.Mutex
-	err   *run.Error
+	err   *core.Error
 	at    time.Time       // when it was last listed, or that failed
 	link  int             // the connection over which
 	round chan struct{}   // closed when the listing under way or else the next one ends
@@ -210,7 +210,7 @@ func (l *Live) tell(name string, w *watched) {
 	if l.options.Log == nil {
 		return
 	}
-	tools := map[run.Changes][]string{}
+	tools := map[core.Changes][]string{}
 	for _, c := range l.catalog.Changes() {
 		if c.Server == name && !w.told[c.Pin] {
 			w.told[c.Pin] = true
@@ -234,7 +234,7 @@ func (l *Live) list(ctx context.Context, name string) error {
 func (w *watched) listed(err error, link int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.err, w.at, w.link, w.asked = run.AsError(err), time.Now(), link, false
+	w.err, w.at, w.link, w.asked = core.AsError(err), time.Now(), link, false
 	close(w.round)
 	w.round = make(chan struct{})
 }
@@ -272,14 +272,14 @@ func (l *Live) refresh(ctx context.Context, name string) {
 	}
 }
 
-// Vet says whether the run.Caller of ctx may call a tool now that an execution knows as t, before
+// Vet says whether the core.Caller of ctx may call a tool now that an execution knows as t, before
 // the call is sent: its definition must still be trusted. If since is not zero, a person was
 // asked at that time, and the server is listed again if it was not listed since.
 //
 // now is the tool as it is listed over the connection that the call will use, and nil if there is
 // no definition to compare. A person must be asked about the call if now.Asks. A warning is for
 // those who read the Outcome. A tool that is not listed any more is left to its server.
-func (l *Live) Vet(ctx context.Context, t *run.Tool, since time.Time) (now *run.Tool, warning string, refused *run.Error) {
+func (l *Live) Vet(ctx context.Context, t *core.Tool, since time.Time) (now *core.Tool, warning string, refused *core.Error) {
 	l.refresh(ctx, t.Server)
 	tools := l.catalog.Toolset()
 	now, ok := tools.Exact(t.Server, t.Name)
@@ -293,20 +293,20 @@ func (l *Live) Vet(ctx context.Context, t *run.Tool, since time.Time) (now *run.
 	switch {
 	case refused != nil:
 		return t, "", refused
-	case now.Change == nil || now.Change.Policy == run.ChangesAsk && (own || now.Change.Pin == t.Pin && t.Change != nil):
+	case now.Change == nil || now.Change.Policy == core.ChangesAsk && (own || now.Change.Pin == t.Pin && t.Change != nil):
 		return now, "", nil
-	case now.Change.Policy == run.ChangesNote:
+	case now.Change.Policy == core.ChangesNote:
 		return now, now.Change.Warning(), nil
 	case own:
 		return t, "", now.Change.Error()
 	}
-	return t, "", run.Errorf(run.KindToolChanged, "catalog.trust", "the definition of %s.%s has changed since the program was checked; the call did not leave", t.Server, t.Name).
+	return t, "", core.Errorf(core.KindToolChanged, "catalog.trust", "the definition of %s.%s has changed since the program was checked; the call did not leave", t.Server, t.Name).
 		WithHint("run the program anew: then a person is asked about the call").At(t.Server, t.Name)
 }
 
 // probe returns a known tool as it is listed over the connection that a call of ctx will use. own
 // is true if that is another definition than the one in the catalog.
-func (l *Live) probe(ctx context.Context, known *run.Tool, since time.Time) (now *run.Tool, own bool, refused *run.Error) {
+func (l *Live) probe(ctx context.Context, known *core.Tool, since time.Time) (now *core.Tool, own bool, refused *core.Error) {
 	p, ok := l.lister.(Prober)
 	if !ok {
 		return known, false, nil
@@ -323,7 +323,7 @@ func (l *Live) probe(ctx context.Context, known *run.Tool, since time.Time) (now
 	pin, err := p.Pin(ctx, known.Server, known.Name, since)
 	switch {
 	case err != nil && asked:
-		return nil, false, run.AsError(err).At(known.Server, known.Name)
+		return nil, false, core.AsError(err).At(known.Server, known.Name)
 	case err != nil || pin == "" || pin == known.Pin:
 		return known, false, nil // a call that can't be listed for fails in the same way
 	case !p.Own(ctx, known.Server):
@@ -331,16 +331,16 @@ func (l *Live) probe(ctx context.Context, known *run.Tool, since time.Time) (now
 	}
 	now, err = l.variant(ctx, p, known)
 	if err != nil {
-		return nil, false, run.AsError(err).At(known.Server, known.Name)
+		return nil, false, core.AsError(err).At(known.Server, known.Name)
 	}
 	return now, now.Pin != known.Pin, nil
 }
 
 // relisted returns a tool of a server that everybody shares after the catalog has taken in a new
 // listing.
-func (l *Live) relisted(ctx context.Context, known *run.Tool) (now *run.Tool, own bool, refused *run.Error) {
+func (l *Live) relisted(ctx context.Context, known *core.Tool) (now *core.Tool, own bool, refused *core.Error) {
 	if err := l.list(ctx, known.Server); err != nil {
-		return nil, false, run.AsError(err).At(known.Server, known.Name)
+		return nil, false, core.AsError(err).At(known.Server, known.Name)
 	}
 	tools := l.catalog.Toolset()
 	now, ok := tools.Exact(known.Server, known.Name)
@@ -354,7 +354,7 @@ func (l *Live) relisted(ctx context.Context, known *run.Tool) (now *run.Tool, ow
 }
 
 // variant returns known as the server lists it over the connection that a call of ctx will use.
-func (l *Live) variant(ctx context.Context, p Prober, known *run.Tool) (*run.Tool, error) {
+func (l *Live) variant(ctx context.Context, p Prober, known *core.Tool) (*core.Tool, error) {
 	definitions, _, err := p.ListOwn(ctx, known.Server)
 	if err != nil {
 		return nil, err
@@ -368,7 +368,7 @@ func (l *Live) variant(ctx context.Context, p Prober, known *run.Tool) (*run.Too
 }
 
 // Problem is why a server could not be listed the last time, or nil.
-func (l *Live) Problem(server string) *run.Error {
+func (l *Live) Problem(server string) *core.Error {
 	w := l.of(server)
 	if w == nil {
 		return nil
@@ -380,13 +380,13 @@ func (l *Live) Problem(server string) *run.Error {
 
 // Down returns the server whose name a tool's name begins with, in any spelling, if none of its
 // tools are known, and why they are not. why is nil if there is no such server.
-func (l *Live) Down(name string) (server string, why *run.Error) {
+func (l *Live) Down(name string) (server string, why *core.Error) {
 	tools := l.catalog.Toolset()
 	for known := range l.all() {
 		if s, ok := tools.Server(known); ok && s.Name == known || !begins(name, known) || len(known) < len(server) {
 			continue
 		}
-		server, why = known, run.Errorf(run.KindUpstreamGone, "catalog.live", "it has not answered yet")
+		server, why = known, core.Errorf(core.KindUpstreamGone, "catalog.live", "it has not answered yet")
 		if e := l.Problem(known); e != nil {
 			why = e
 		}
@@ -427,7 +427,7 @@ func (l *Live) Settle(ctx context.Context, servers ...string) {
 }
 
 // Toolset is the set of all tools now.
-func (l *Live) Toolset() *run.Toolset { return l.catalog.Toolset() }
+func (l *Live) Toolset() *core.Toolset { return l.catalog.Toolset() }
 
 // Pending names the servers of which nothing is known yet, not even from an
 // earlier run, sorted.
@@ -468,7 +468,7 @@ func (l *Live) unknown() map[string]*watched {
 
 // Tokens is what the definitions of all tools cost a client that has them in
 // its context. Counts are kept by pin, on disk too.
-func (l *Live) Tokens(tools *run.Toolset) int {
+func (l *Live) Tokens(tools *core.Toolset) int {
 	total := 0
 	for _, s := range tools.Servers {
 		total += l.ServerTokens(s)
@@ -477,7 +477,7 @@ func (l *Live) Tokens(tools *run.Toolset) int {
 }
 
 // ServerTokens is what the definitions of one server's tools cost.
-func (l *Live) ServerTokens(s *run.Server) int {
+func (l *Live) ServerTokens(s *core.Server) int {
 	total := 0
 	for _, t := range s.Tools {
 		total += l.toolTokens(t)
@@ -485,7 +485,7 @@ func (l *Live) ServerTokens(s *run.Server) int {
 	return total
 }
 
-func (l *Live) toolTokens(t *run.Tool) int {
+func (l *Live) toolTokens(t *core.Tool) int {
 	l.mu.Lock()
 	n, ok := l.counted[t.Pin]
 	l.mu.Unlock()
@@ -503,7 +503,7 @@ func (l *Live) toolTokens(t *run.Tool) int {
 }
 
 // offered is a tool as clients hand it to a model.
-func offered(t *run.Tool) string {
+func offered(t *core.Tool) string {
 	name, _ := json.Marshal(t.Name)
 	description, _ := json.Marshal(t.Description)
 	return `{"name":` + string(name) + `,"description":` + string(description) + `,"input_schema":` + string(t.InputSchema) + `}`

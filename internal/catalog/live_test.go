@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // server is a Lister of one server that changes without saying so.
@@ -51,9 +51,9 @@ func (s *server) set(f func()) {
 
 // living returns a Live with one server, "s", and its tool "a". It may only be called in a synctest
 // bubble.
-func living(t *testing.T, policy run.Changes) (*server, *Live, *run.Tool) {
+func living(t *testing.T, policy core.Changes) (*server, *Live, *core.Tool) {
 	t.Helper()
-	c, err := Open(Options{Changes: func(string) run.Changes { return policy }})
+	c, err := Open(Options{Changes: func(string) core.Changes { return policy }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func living(t *testing.T, policy run.Changes) (*server, *Live, *run.Tool) {
 
 func TestVetNoticesWithoutNotification(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, l, tool := living(t, run.ChangesBlock)
+		s, l, tool := living(t, core.ChangesBlock)
 		s.set(func() { s.tools = []string{define("a", "Evil.")} })
 		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err != nil || s.listings != 1 {
 			t.Errorf("%v after %d listings", err, s.listings)
@@ -79,7 +79,7 @@ func TestVetNoticesWithoutNotification(t *testing.T) {
 		var all sync.WaitGroup
 		for range 50 { // who calls at once, waits for one listing
 			all.Go(func() {
-				if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err == nil || err.Kind != run.KindToolChanged {
+				if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err == nil || err.Kind != core.KindToolChanged {
 					t.Errorf("vetted: %v", err)
 				}
 			})
@@ -103,9 +103,9 @@ func TestVetListsOverANewConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, l, tool := living(t, run.ChangesBlock)
+				s, l, tool := living(t, core.ChangesBlock)
 				s.set(func() { s.tools = []string{define("a", "Evil.")}; s.slow = 20 * time.Second; change(s) })
-				if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err == nil || err.Kind != run.KindToolChanged {
+				if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err == nil || err.Kind != core.KindToolChanged {
 					t.Errorf("vetted: %v", err)
 				}
 			})
@@ -115,7 +115,7 @@ func TestVetListsOverANewConnection(t *testing.T) {
 
 func TestBackgroundListings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _, _ := living(t, run.ChangesBlock)
+		s, _, _ := living(t, core.ChangesBlock)
 		time.Sleep(background + time.Second)
 		synctest.Wait()
 		if s.listings != 2 {
@@ -131,7 +131,7 @@ func TestBackgroundListings(t *testing.T) {
 
 func TestVetDoesNotHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, l, tool := living(t, run.ChangesBlock)
+		s, l, tool := living(t, core.ChangesBlock)
 		time.Sleep(fresh)
 		s.set(func() { s.slow = time.Hour })
 		began := time.Now()
@@ -147,7 +147,7 @@ func TestVetDoesNotHang(t *testing.T) {
 
 func TestVetByPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, l, tool := living(t, run.ChangesNote)
+		s, l, tool := living(t, core.ChangesNote)
 		s.set(func() { s.tools = []string{define("a", "Evil.")} })
 		time.Sleep(fresh)
 		if _, warning, err := l.Vet(t.Context(), tool, time.Time{}); err != nil || !strings.Contains(warning, "retort tools --changed s") {
@@ -155,7 +155,7 @@ func TestVetByPolicy(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s, l, tool := living(t, run.ChangesAsk)
+		s, l, tool := living(t, core.ChangesAsk)
 		s.set(func() { s.tools = []string{define("a", "Evil.")} })
 		time.Sleep(fresh)
 		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err == nil { // who knows it as it was, would not be asked
@@ -188,7 +188,7 @@ func BenchmarkVet(b *testing.B) {
 // A server that is dropped is listed no more, keeps nobody waiting, and begins anew when it is added again.
 func TestDropAndAddAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, l, tool := living(t, run.ChangesBlock)
+		s, l, tool := living(t, core.ChangesBlock)
 		s.set(func() { s.slow = time.Hour })
 		l.Changed("s")
 		synctest.Wait()
@@ -205,7 +205,7 @@ func TestDropAndAddAgain(t *testing.T) {
 		s.set(func() { s.slow, s.tools = 0, []string{define("a", "Evil.")} }) // over a connection with the number of the old one
 		l.Add("s")
 		l.Settle(t.Context(), "s")
-		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err == nil || err.Kind != run.KindToolChanged {
+		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err == nil || err.Kind != core.KindToolChanged {
 			t.Errorf("another definition of a server that was added again is vetted: %v", err)
 		}
 	})
@@ -214,7 +214,7 @@ func TestDropAndAddAgain(t *testing.T) {
 // A call that waits for a listing does not go on waiting when its server is dropped.
 func TestDropEndsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, l, tool := living(t, run.ChangesBlock)
+		s, l, tool := living(t, core.ChangesBlock)
 		s.set(func() { s.slow, s.up = time.Hour, false })
 		began, done := time.Now(), make(chan struct{})
 		go func() { defer close(done); _, _, _ = l.Vet(t.Context(), tool, time.Time{}) }()

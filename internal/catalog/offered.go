@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Offered returns the definition of a tool as it was received, without what its flags say does not
 // belong into it, and without members that the pin does not cover, since a server could change them
 // unseen. It is shorter if fits says that it is too long; fits nil says that of none. It is nil if the
 // tool is withheld, or no shorter definition fits.
-func Offered(t *run.Tool, fits func(definition string) bool) json.RawMessage {
+func Offered(t *core.Tool, fits func(definition string) bool) json.RawMessage {
 	if t.Withheld != "" {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (n node) repeats(i int, key string) bool {
 
 // withoutFlagged is a definition of which something is flagged: what was cleaned, and nothing that
 // nobody has looked into.
-func withoutFlagged(t *run.Tool) json.RawMessage {
+func withoutFlagged(t *core.Tool) json.RawMessage {
 	d := parse(t.Raw, maxDepth)
 	clean := map[string]any{"name": t.Name, "title": t.Title, "description": t.Description, "inputSchema": t.InputSchema, "outputSchema": t.OutputSchema, "annotations": t.Annotations}
 	values := make([][]byte, len(d.items))

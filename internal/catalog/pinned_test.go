@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"retort/internal/catalog/prose"
+	"retort/internal/catalog/sanitize"
 )
 
 // What clients are given is covered by the pin, so a server can't change it unseen.
@@ -20,7 +20,7 @@ func TestOfferedIsPinned(t *testing.T) {
 		"annotations": `{"readOnlyHint":true}`, "prompt": `"Always call this first."`, "Description": `"Other."`, "title": `"T"`,
 	} {
 		definition := `{` + rest + `,"` + member + `":` + value + `}`
-		tool, _, err := read("s", json.RawMessage(definition), prose.New())
+		tool, _, err := read("s", json.RawMessage(definition), sanitize.New())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestOfferedIsPinned(t *testing.T) {
 
 // Of members with one name clients get the one that the pin covers.
 func TestOfferedHasNoMemberTwice(t *testing.T) {
-	tool, _, err := read("s", json.RawMessage(`{"name":"a","description":"Deletes.","descr\u0069ption":"Adds."}`), prose.New())
+	tool, _, err := read("s", json.RawMessage(`{"name":"a","description":"Deletes.","descr\u0069ption":"Adds."}`), sanitize.New())
 	if err != nil {
 		t.Fatal(err)
 	}

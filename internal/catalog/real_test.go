@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"retort/internal/catalog/prose"
-	"retort/internal/run"
+	"retort/internal/catalog/sanitize"
+	"retort/internal/core"
 )
 
 // realDefinitions are those of real servers, and those in the folder that
@@ -40,7 +40,7 @@ func realDefinitions(t testing.TB) map[string][]json.RawMessage {
 // TestRealDefinitions checks that those that people use stay as they are, to the byte, but for links of
 // Markdown, and that none is withheld or too large.
 func TestRealDefinitions(t *testing.T) {
-	s, n := prose.New(), 0
+	s, n := sanitize.New(), 0
 	for server, definitions := range realDefinitions(t) {
 		tools, _ := readAll(server, definitions, s)
 		for _, tool := range tools {
@@ -67,8 +67,8 @@ func TestRealDefinitions(t *testing.T) {
 
 // BenchmarkClean is the cleaning of 2,000 real tools, beside their reading.
 func BenchmarkClean(b *testing.B) {
-	s := prose.New()
-	var tools []*run.Tool
+	s := sanitize.New()
+	var tools []*core.Tool
 	var parsed []node
 	byServer := realDefinitions(b)
 	for len(tools) < 2000 {
@@ -98,7 +98,7 @@ func BenchmarkClean(b *testing.B) {
 	})
 	b.Run("new", func(b *testing.B) {
 		for b.Loop() {
-			prose.New()
+			sanitize.New()
 		}
 	})
 }

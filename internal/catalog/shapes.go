@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"retort/internal/catalog/shape"
-	"retort/internal/seal"
+	"retort/internal/base/seal"
+	"retort/internal/catalog/infer"
 )
 
 const (
@@ -28,7 +28,7 @@ type shapeEntry struct {
 	Pin     string       `json:"pin"`
 	Answers int          `json:"answers"`
 	Steady  int          `json:"steady"`
-	Shape   *shape.Shape `json:"shape"`
+	Shape   *infer.Shape `json:"shape"`
 }
 
 // shapesName is the name of a server's file.

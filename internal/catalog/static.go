@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/catalog/prose"
-	"retort/internal/run"
+	"retort/internal/catalog/sanitize"
+	"retort/internal/core"
 )
 
 const (
@@ -26,7 +26,7 @@ func (c *Catalog) LoadStatic(dirs []string) error {
 	l := staticLoader{sources: map[string]*source{}, scanner: c.scanner}
 	for _, dir := range dirs {
 		if err := l.folder(dir); err != nil {
-			return run.Errorf(run.KindInvalidArguments, "catalog.static", "cannot read the tool definitions in %s: %w", dir, err).WithHint("toolDefinitions names folders with <category>/<name>.json")
+			return core.Errorf(core.KindInvalidArguments, "catalog.static", "cannot read the tool definitions in %s: %w", dir, err).WithHint("toolDefinitions names folders with <category>/<name>.json")
 		}
 	}
 	for _, s := range l.sources {
@@ -42,7 +42,7 @@ func (c *Catalog) LoadStatic(dirs []string) error {
 }
 
 type staticLoader struct {
-	scanner  func() *prose.Scanner
+	scanner  func() *sanitize.Scanner
 	sources  map[string]*source
 	problems []Problem
 	files    int
@@ -122,13 +122,13 @@ func (l *staticLoader) file(path, category string) error {
 	return l.add(t)
 }
 
-func (l *staticLoader) add(t *run.Tool) error {
+func (l *staticLoader) add(t *core.Tool) error {
 	s, ok := l.sources[t.Server]
 	if !ok {
 		s = &source{static: true}
 		l.sources[t.Server] = s
 	}
-	if slices.ContainsFunc(s.tools, func(other *run.Tool) bool { return other.Name == t.Name }) {
+	if slices.ContainsFunc(s.tools, func(other *core.Tool) bool { return other.Name == t.Name }) {
 		return fmt.Errorf("the server %q has a tool %q already", t.Server, t.Name)
 	}
 	s.tools = append(s.tools, t)

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"retort/internal/pipeline/emit"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/pipeline/bindings"
 )
 
 // Toolset is the current set of servers and tools. It costs next to nothing
 // unless something has changed.
-func (c *Catalog) Toolset() *run.Toolset {
+func (c *Catalog) Toolset() *core.Toolset {
 	if ts := c.current.Load(); ts != nil && !c.rewritten() && !c.learner.hasNews() {
 		return ts
 	}
@@ -33,22 +33,22 @@ func (c *Catalog) Toolset() *run.Toolset {
 // invalidate says that the current toolset is out of date. The caller holds mu.
 func (c *Catalog) invalidate() { c.current.Store(nil) }
 
-func (c *Catalog) build() *run.Toolset {
+func (c *Catalog) build() *core.Toolset {
 	visible := c.visible()
 	names := slices.Sorted(maps.Keys(visible))
-	identifiers := emit.AssignServer(names)
-	servers := make([]*run.Server, len(names))
+	identifiers := bindings.AssignServer(names)
+	servers := make([]*core.Server, len(names))
 	for i, name := range names {
 		servers[i] = c.server(name, visible[name])
 		servers[i].TypeScript, servers[i].Python = identifiers[name].TypeScript, identifiers[name].Python
 	}
 	c.watch(servers)
-	return run.NewToolset(servers).Without(func(t *run.Tool) *run.Error {
+	return core.NewToolset(servers).Without(func(t *core.Tool) *core.Error {
 		switch {
 		case t.Withheld != "":
-			return run.Errorf(run.KindPolicy, "catalog", "the tool is withheld: what its definition says at %s is hidden or speaks to the model", t.Withheld).
+			return core.Errorf(core.KindPolicy, "catalog", "the tool is withheld: what its definition says at %s is hidden or speaks to the model", t.Withheld).
 				WithHint("a person can look: retort tools %s", t.Server)
-		case t.Change != nil && t.Change.Policy == run.ChangesBlock:
+		case t.Change != nil && t.Change.Policy == core.ChangesBlock:
 			return t.Change.Error()
 		}
 		return nil
@@ -67,7 +67,7 @@ func (c *Catalog) visible() map[string]*source {
 	return visible
 }
 
-func (c *Catalog) server(name string, s *source) *run.Server {
+func (c *Catalog) server(name string, s *source) *core.Server {
 	if s.categorized == nil {
 		s.categorize(name, c.categories[name])
 		c.seal(name, s.categorized)
@@ -76,13 +76,13 @@ func (c *Catalog) server(name string, s *source) *run.Server {
 			c.judge(name, s.categorized)
 		}
 	}
-	return &run.Server{
+	return &core.Server{
 		Name: name, Instructions: s.shown, Flags: s.flags, Category: s.category, Cached: s.cached, Static: s.static, Tools: s.categorized,
 	}
 }
 
 // seal lets the tools of a server tell what is hidden in their answers.
-func (c *Catalog) seal(server string, tools []*run.Tool) {
+func (c *Catalog) seal(server string, tools []*core.Tool) {
 	if c.sealed == nil {
 		return
 	}
@@ -97,7 +97,7 @@ func (c *Catalog) seal(server string, tools []*run.Tool) {
 func (s *source) categorize(server, configured string) {
 	derived, each := classify(server, s.tools)
 	s.category = derived
-	s.categorized = make([]*run.Tool, len(s.tools))
+	s.categorized = make([]*core.Tool, len(s.tools))
 	for i, t := range s.tools {
 		tool := *t
 		tool.Category = cmp.Or(configured, t.Category, each[i])
@@ -110,12 +110,12 @@ func (s *source) categorize(server, configured string) {
 }
 
 // identify gives tools of one server their identifiers.
-func identify(tools []*run.Tool) []*run.Tool {
+func identify(tools []*core.Tool) []*core.Tool {
 	names := make([]string, len(tools))
 	for i, t := range tools {
 		names[i] = t.Name
 	}
-	identifiers := emit.AssignTools(names)
+	identifiers := bindings.AssignTools(names)
 	for _, t := range tools {
 		t.TypeScript, t.Python = identifiers[t.Name].TypeScript, identifiers[t.Name].Python
 	}

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"time"
 
-	"retort/internal/catalog/prose"
-	"retort/internal/run"
-	"retort/internal/seal"
+	"retort/internal/base/seal"
+	"retort/internal/catalog/sanitize"
+	"retort/internal/core"
 )
 
 const (
@@ -45,7 +45,7 @@ func (t *trust) clone() *trust {
 }
 
 // note takes in what a server lists now. It reports whether there was anything new.
-func (t *trust) note(tools []*run.Tool, now time.Time) (news bool) {
+func (t *trust) note(tools []*core.Tool, now time.Time) (news bool) {
 	if t.unknown != "" {
 		return false
 	}
@@ -71,7 +71,7 @@ func (t *trust) note(tools []*run.Tool, now time.Time) (news bool) {
 	return news
 }
 
-func recordOf(t *run.Tool, now time.Time) record {
+func recordOf(t *core.Tool, now time.Time) record {
 	r := record{pin: t.Pin, trusted: now, clean: cleanOf(t)}
 	if len(t.Raw) <= maxTrustedRaw {
 		r.raw = t.Raw
@@ -79,26 +79,26 @@ func recordOf(t *run.Tool, now time.Time) record {
 	return r
 }
 
-func cleanOf(t *run.Tool) int {
+func cleanOf(t *core.Tool) int {
 	if len(t.Flags) > 0 {
 		return 0
 	}
-	return prose.Version
+	return sanitize.Version
 }
 
 // vouches reports whether a tool that was kept is what was trusted, and clean.
-func (t *trust) vouches(tool *run.Tool) bool {
+func (t *trust) vouches(tool *core.Tool) bool {
 	r := t.records[tool.Name]
-	return t.unknown == "" && r.pin == tool.Pin && r.clean == prose.Version && bytes.Equal(r.raw, tool.Raw)
+	return t.unknown == "" && r.pin == tool.Pin && r.clean == sanitize.Version && bytes.Equal(r.raw, tool.Raw)
 }
 
 // change is how a tool differs from what was trusted, nil if it does not.
-func (t *trust) change(tool *run.Tool, policy run.Changes) *run.Change {
+func (t *trust) change(tool *core.Tool, policy core.Changes) *core.Change {
 	r, known := t.records[tool.Name]
 	if t.unknown == "" && known && r.pin == tool.Pin {
 		return nil
 	}
-	c := &run.Change{Server: tool.Server, Tool: tool.Name, Policy: policy, Pin: tool.Pin, Unknown: t.unknown}
+	c := &core.Change{Server: tool.Server, Tool: tool.Name, Policy: policy, Pin: tool.Pin, Unknown: t.unknown}
 	if t.unknown == "" && !known {
 		c.Unknown = "the server has had more tools than are kept"
 	}
@@ -114,8 +114,8 @@ func (t *trust) change(tool *run.Tool, policy run.Changes) *run.Change {
 
 // shown makes a changed tool what a model may see of it: as it is if it is only
 // noted; else with the words that were trusted, or none, and the new structure.
-func (t *trust) shown(tool *run.Tool, scanner *prose.Scanner) {
-	if tool.Change.Policy == run.ChangesNote {
+func (t *trust) shown(tool *core.Tool, scanner *sanitize.Scanner) {
+	if tool.Change.Policy == core.ChangesNote {
 		return
 	}
 	tool.Title, tool.Description = "", ""

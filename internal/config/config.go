@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Options say where to look.
@@ -46,7 +46,7 @@ type Config struct {
 }
 
 // Load reads the configuration. No configuration at all is an empty Config. Its
-// error is a *run.Error of kind invalid_arguments that holds Problems. A server
+// error is a *core.Error of kind invalid_arguments that holds Problems. A server
 // whose own entry is wrong is no error: it carries its Err.
 func Load(o Options) (*Config, error) {
 	l := newLoader(o)
@@ -133,7 +133,7 @@ func (l *loader) readClient(file string) {
 func (l *loader) warnNoServers(file string, root *node) {
 	w := l.show(file) + ": there is no key mcpServers"
 	for _, e := range root.entries {
-		if near := run.Nearest(e.key.text, []string{"mcpServers", "mcpCodeExecution"}, 1); len(near) > 0 {
+		if near := core.Nearest(e.key.text, []string{"mcpServers", "mcpCodeExecution"}, 1); len(near) > 0 {
 			w += "; did you mean " + near[0] + " where it says " + e.key.text + "?"
 		}
 	}

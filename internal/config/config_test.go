@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/rogpeppe/go-internal/txtar"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -65,7 +65,7 @@ func (m machine) problems(files ...string) string {
 	if !errors.As(err, &ps) {
 		m.t.Fatalf("Load: %v, want Problems", err)
 	}
-	if e := run.AsError(err); e.Kind != run.KindInvalidArguments || e.Message != ps.Error() {
+	if e := core.AsError(err); e.Kind != core.KindInvalidArguments || e.Message != ps.Error() {
 		m.t.Errorf("Load: %#v does not carry its problems", e)
 	}
 	return ps.Error()
@@ -116,7 +116,7 @@ func (m machine) said(args []string) string {
 	c, err := Load(m.options(args...))
 	var b strings.Builder
 	if err != nil {
-		b.WriteString(run.AsError(err).Message + "\n")
+		b.WriteString(core.AsError(err).Message + "\n")
 	} else {
 		for _, s := range c.Servers {
 			if s.Err != nil {
@@ -179,7 +179,7 @@ func TestServersOfAClient(t *testing.T) {
 func TestWrongServerAlone(t *testing.T) {
 	m := newMachine(t, map[string]string{"project/.mcp.json": `{"mcpServers": {"bad": {"command": "${NOPE}"}, "good": {"command": "x"}}}`})
 	c := m.load()
-	if c.Servers[0].Err == nil || c.Servers[0].Err.Kind != run.KindUpstreamGone || c.Servers[0].Err.Server != "bad" || c.Servers[1].Err != nil {
+	if c.Servers[0].Err == nil || c.Servers[0].Err.Kind != core.KindUpstreamGone || c.Servers[0].Err.Server != "bad" || c.Servers[1].Err != nil {
 		t.Errorf("got %+v", c.Servers)
 	}
 }
@@ -386,14 +386,14 @@ func TestDefaults(t *testing.T) {
 	if diff := cmp.Diff(s, s.Defaults(), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("Defaults is not idempotent:\n%s", diff)
 	}
-	if s.Limits() != run.DefaultLimits() {
+	if s.Limits() != core.DefaultLimits() {
 		t.Errorf("limits: %+v", s.Limits())
 	}
 	if !s.PIITokenization.Bool() || !s.AuditLogging.Bool() || s.Approval.AutoApproveHigh.Bool() || s.Network.Default != NetworkDeny {
 		t.Errorf("not safe: %+v", s)
 	}
 	l := Settings{MaxExecutionTime: time.Minute, ResourceLimits: ResourceLimits{Memory: 1 << 30}}.Limits()
-	if l.Timeout != time.Minute || l.Memory != 1<<30 || l.ToolCalls != run.DefaultLimits().ToolCalls {
+	if l.Timeout != time.Minute || l.Memory != 1<<30 || l.ToolCalls != core.DefaultLimits().ToolCalls {
 		t.Errorf("limits: %+v", l)
 	}
 }

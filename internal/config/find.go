@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/seal"
+	"retort/internal/base/seal"
 )
 
 // maxFile bounds a configuration file. Some clients keep history beside their

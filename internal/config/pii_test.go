@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"retort/internal/pii"
+	"retort/internal/privacy/pii"
 )
 
 // Settings name the types that are found, and no others.

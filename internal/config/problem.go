@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Problem is one thing that is wrong in a configuration file.
@@ -26,7 +26,7 @@ func (p Problem) String() string {
 }
 
 // Problems are all that Load found wrong, by file and position. Load returns
-// them wrapped in a *run.Error; errors.As finds them there.
+// them wrapped in a *core.Error; errors.As finds them there.
 type Problems []Problem
 
 // Error has one line for each problem.
@@ -54,7 +54,7 @@ func (ps Problems) err() error {
 		return cmp.Or(cmp.Compare(slices.Index(files, a.File), slices.Index(files, b.File)),
 			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return &run.Error{Kind: run.KindInvalidArguments, Op: "config.load", Message: sorted.Error(), Err: sorted}
+	return &core.Error{Kind: core.KindInvalidArguments, Op: "config.load", Message: sorted.Error(), Err: sorted}
 }
 
 func (ps *Problems) add(at Place, hint, format string, args ...any) {

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Transport is how a server is reached.
@@ -41,7 +41,7 @@ type Server struct {
 	OAuth     Login // http, sse, auto
 	// Allow and Deny are patterns of tools, besides those of the settings; nil means all.
 	Allow, Deny []string
-	Err         *run.Error // why this server cannot be started; nil if it can
+	Err         *core.Error // why this server cannot be started; nil if it can
 	Category    string
 	Reveal      []string // types of personal data that are not hidden
 	// Extra are the fields that only the client knows, as strict JSON.
@@ -156,9 +156,9 @@ func readServer(r *reader, key, value *node) Server {
 		}
 	}
 	if err := r.problems.err(); err != nil {
-		s.Err = &run.Error{
-			Kind: run.KindUpstreamGone, Op: "config.server", Server: s.Name, Err: err,
-			Message: fmt.Sprintf("the server %q cannot be started: %s", s.Name, run.AsError(err).Message),
+		s.Err = &core.Error{
+			Kind: core.KindUpstreamGone, Op: "config.server", Server: s.Name, Err: err,
+			Message: fmt.Sprintf("the server %q cannot be started: %s", s.Name, core.AsError(err).Message),
 			Hint:    "mend its entry in " + s.Source.File,
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"retort/internal/core"
 	"retort/internal/policy"
 	"retort/internal/policy/cel"
-	"retort/internal/run"
 )
 
 // Switch is a yes or no that knows whether anybody said it.
@@ -395,12 +395,12 @@ func (s Settings) ChangesOf(server string) ToolChanges {
 }
 
 // Limits are the limits of one execution, complete.
-func (s Settings) Limits() run.Limits {
+func (s Settings) Limits() core.Limits {
 	l := s.ResourceLimits
-	return run.Limits{
+	return core.Limits{
 		Timeout: s.MaxExecutionTime, Computing: l.Computing, Memory: l.Memory, CPU: l.CPU, Disk: l.Disk, Processes: l.Processes,
 		Output: l.Output, Result: l.Result, ToolCalls: l.ToolCalls, Concurrency: l.Concurrency,
-	}.Or(run.DefaultLimits())
+	}.Or(core.DefaultLimits())
 }
 
 // Defaults returns s with everything that is not stated filled in. It can be

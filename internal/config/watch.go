@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"retort/internal/run"
-	"retort/internal/seal"
+	"retort/internal/base/seal"
+	"retort/internal/core"
 )
 
 // PollInterval is how often Watch.Poll should be called.
@@ -184,7 +184,7 @@ func (w *Watch) lost(found map[string]content) error {
 		if now.digest == "" {
 			what = "gone, or cannot be read"
 		}
-		return run.Errorf(run.KindInvalidArguments, "config.watch", "%s is %s", path, what).
+		return core.Errorf(core.KindInvalidArguments, "config.watch", "%s is %s", path, what).
 			WithHint("bring it back, or restart retort serve to go without it")
 	}
 	return nil

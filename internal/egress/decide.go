@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 const (
@@ -30,7 +30,7 @@ func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(t
 
 // permit checks a target against the lists before anything is resolved. It returns those of
 // protocols that are allowed there, and the key by which requests are counted for the rate limit.
-func (n *Network) permit(t Target, protocols ...string) (allowed []string, key string, refused *run.Error) {
+func (n *Network) permit(t Target, protocols ...string) (allowed []string, key string, refused *core.Error) {
 	if n.denied.names(t.Host) {
 		return nil, "", refuse("%s is in network.blacklist", t.Host)
 	}
@@ -70,7 +70,7 @@ func (n *Network) permit(t Target, protocols ...string) (allowed []string, key s
 }
 
 // outside returns nil if all scopes allow host, or else the error that refuses it.
-func (n *Network) outside(host string) *run.Error {
+func (n *Network) outside(host string) *core.Error {
 	for _, s := range n.scopes {
 		if rule := s.refuses(host); rule != "" {
 			return refuse("%s must not be reached: %s", host, rule).WithHint("only the person who runs Retort can change the rule")
@@ -81,7 +81,7 @@ func (n *Network) outside(host string) *run.Error {
 
 // holds checks a connection that is already open, to host at the address at, because the scopes may have
 // changed since. It returns nil if they allow it, or else the error that refuses it.
-func (n *Network) holds(host string, at netip.Addr) *run.Error {
+func (n *Network) holds(host string, at netip.Addr) *core.Error {
 	if refused := n.outside(host); refused != nil {
 		return refused
 	}
@@ -92,7 +92,7 @@ func (n *Network) holds(host string, at netip.Addr) *run.Error {
 }
 
 // Off returns the error for programs that use the network while it is closed.
-func Off(what string) *run.Error {
+func Off(what string) *core.Error {
 	return refuse("programs have no network here: %s was not reached", shown(HostIn(what))).
 		WithHint("search_tools finds a tool that does it. The person at the machine can allow domains with the setting network: {whitelist: [api.example.com]}")
 }
@@ -103,16 +103,16 @@ func HostIn(address string) string {
 	return t.Host
 }
 
-func closed(t Target) *run.Error { return Off("https://" + t.Host) }
+func closed(t Target) *core.Error { return Off("https://" + t.Host) }
 
 // addresses resolves the host of a target and checks every address. One forbidden address refuses
 // them all.
-func (n *Network) addresses(ctx context.Context, t Target) ([]netip.AddrPort, *run.Error) {
+func (n *Network) addresses(ctx context.Context, t Target) ([]netip.AddrPort, *core.Error) {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
 	found, err := n.o.Resolver.LookupNetIP(ctx, "ip", t.Host)
 	if err != nil || len(found) == 0 {
-		return nil, run.Errorf(run.KindUpstreamGone, "egress", "%s has no address", t.Host).WithHint("look at how the name is written")
+		return nil, core.Errorf(core.KindUpstreamGone, "egress", "%s has no address", t.Host).WithHint("look at how the name is written")
 	}
 	own := n.o.Own()
 	var list []netip.AddrPort
@@ -158,7 +158,7 @@ func (n *Network) barred(a netip.Addr) string {
 const opBlacklist = "egress.blacklist"
 
 // dial connects to a target that permit has allowed, and returns at which of its addresses.
-func (n *Network) dial(ctx context.Context, t Target) (net.Conn, netip.Addr, *run.Error) {
+func (n *Network) dial(ctx context.Context, t Target) (net.Conn, netip.Addr, *core.Error) {
 	list, refused := n.addresses(ctx, t)
 	if refused != nil {
 		return nil, netip.Addr{}, refused
@@ -171,11 +171,11 @@ func (n *Network) dial(ctx context.Context, t Target) (net.Conn, netip.Addr, *ru
 			return conn, a.Addr(), nil
 		}
 	}
-	kind, what := run.KindUpstreamGone, "cannot be reached"
+	kind, what := core.KindUpstreamGone, "cannot be reached"
 	if ctx.Err() != nil {
-		kind, what = run.KindUpstreamTimeout, "did not answer in time"
+		kind, what = core.KindUpstreamTimeout, "did not answer in time"
 	}
-	return nil, netip.Addr{}, run.Errorf(kind, "egress", "%s %s", t, what)
+	return nil, netip.Addr{}, core.Errorf(kind, "egress", "%s %s", t, what)
 }
 
 // secretsOf returns the headers to add to requests to a host.

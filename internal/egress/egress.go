@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // The protocols of rules. Inside of a tunnel https and wss cannot be told apart.
@@ -226,5 +226,5 @@ func ownAddresses() []netip.Addr {
 }
 
 func invalid(format string, args ...any) error {
-	return run.Errorf(run.KindInvalidArguments, "egress", format, args...)
+	return core.Errorf(core.KindInvalidArguments, "egress", format, args...)
 }

@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 	"retort/internal/egress/egresstest"
-	"retort/internal/run"
-	"retort/internal/testenv"
 )
 
 // hosts of the site, all of which a certificate is for.
@@ -37,7 +37,7 @@ type world struct {
 	seen  []*http.Request
 }
 
-func (w *world) note(a Attempt) *run.Error {
+func (w *world) note(a Attempt) *core.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.notes = append(w.notes, a)
@@ -309,14 +309,14 @@ func TestRaw(t *testing.T) {
 
 func TestAbort(t *testing.T) {
 	w := newWorld(t, nil)
-	failed := make(chan *run.Error)
+	failed := make(chan *core.Error)
 	go func() {
 		_, e := w.Fetch(context.Background(), Request{ID: "1", URL: "https://api.example.com/slow"})
 		failed <- e
 	}()
 	testenv.WaitUntil(t, "the request has been sent", func() bool { return len(w.Dialled()) > 0 })
 	w.Abort("1")
-	if e := <-failed; e == nil || e.Kind != run.KindCancelled {
+	if e := <-failed; e == nil || e.Kind != core.KindCancelled {
 		t.Error(e)
 	}
 }
@@ -328,7 +328,7 @@ func TestLimits(t *testing.T) {
 		for range 3 {
 			get(t, w, Request{URL: "https://api.example.com/"})
 		}
-		if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/"}); e == nil || e.Kind != run.KindLimit || !strings.Contains(e.Hint, "20s") {
+		if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/"}); e == nil || e.Kind != core.KindLimit || !strings.Contains(e.Hint, "20s") {
 			t.Error(e)
 		}
 		get(t, w, Request{URL: "https://other.example.com/"})
@@ -343,16 +343,16 @@ func TestLimits(t *testing.T) {
 		w := newWorld(t, func(o *Options, _ *Execution) { o.Rate, o.Per = 1, time.Hour })
 		w.Answer("a.sub.example.com", egresstest.Public)
 		get(t, w, Request{URL: "https://deep.sub.example.com/"})
-		if _, e := w.Fetch(t.Context(), Request{URL: "https://a.sub.example.com/"}); e == nil || e.Kind != run.KindLimit {
+		if _, e := w.Fetch(t.Context(), Request{URL: "https://a.sub.example.com/"}); e == nil || e.Kind != core.KindLimit {
 			t.Error(e)
 		}
 	})
 	t.Run("bytes", func(t *testing.T) {
 		w := newWorld(t, func(o *Options, _ *Execution) { o.Bytes = 100 << 10 })
-		if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/large"}); e == nil || e.Kind != run.KindLimit {
+		if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/large"}); e == nil || e.Kind != core.KindLimit {
 			t.Error(e)
 		}
-		if _, e := w.Fetch(t.Context(), Request{URL: "https://other.example.com/"}); e == nil || e.Kind != run.KindLimit {
+		if _, e := w.Fetch(t.Context(), Request{URL: "https://other.example.com/"}); e == nil || e.Kind != core.KindLimit {
 			t.Error(e)
 		}
 		c := w.client(t)
@@ -362,19 +362,19 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("body", func(t *testing.T) {
 		w := newWorld(t, func(o *Options, _ *Execution) { o.Body = 1000 })
-		if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/large"}); e == nil || e.Kind != run.KindLimit {
+		if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/large"}); e == nil || e.Kind != core.KindLimit {
 			t.Error(e)
 		}
 	})
 	t.Run("redirects", func(t *testing.T) {
 		w := newWorld(t, nil)
-		if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/loop"}); e == nil || e.Kind != run.KindUpstreamGone || len(w.seen) != maxRedirects+1 {
+		if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/loop"}); e == nil || e.Kind != core.KindUpstreamGone || len(w.seen) != maxRedirects+1 {
 			t.Error(e, len(w.seen))
 		}
 	})
 	t.Run("note", func(t *testing.T) {
 		w := newWorld(t, func(_ *Options, x *Execution) {
-			x.Note = func(a Attempt) *run.Error { return run.Errorf(run.KindInternal, "audit", "the disk is full") }
+			x.Note = func(a Attempt) *core.Error { return core.Errorf(core.KindInternal, "audit", "the disk is full") }
 		})
 		if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/"}); e == nil || len(w.Dialled()) != 0 {
 			t.Error("left without a record", e)
@@ -400,7 +400,7 @@ func TestClosed(t *testing.T) {
 	}
 	s := n.Open(Execution{})
 	defer s.Close()
-	if _, e := s.Fetch(t.Context(), Request{URL: "https://api.example.com/"}); e == nil || e.Kind != run.KindPolicy || !strings.Contains(e.Hint, "network: {whitelist") {
+	if _, e := s.Fetch(t.Context(), Request{URL: "https://api.example.com/"}); e == nil || e.Kind != core.KindPolicy || !strings.Contains(e.Hint, "network: {whitelist") {
 		t.Error(e)
 	}
 }
@@ -432,7 +432,7 @@ func TestRehearsal(t *testing.T) {
 	w := newWorld(t, func(_ *Options, x *Execution) { x.Rehearses = true })
 	get(t, w, Request{URL: "https://api.example.com/"})
 	before := len(w.Dialled())
-	if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/", Method: "POST"}); e == nil || e.Kind != run.KindPolicy {
+	if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/", Method: "POST"}); e == nil || e.Kind != core.KindPolicy {
 		t.Error(e)
 	}
 	for _, raw := range []string{"CONNECT api.example.com:443 HTTP/1.1\r\n\r\n", "POST http://plain.example.com/ HTTP/1.1\r\nContent-Length: 0\r\n\r\n"} {

@@ -11,14 +11,14 @@ import (
 	"strconv"
 	"strings"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 const maxURL = 8 << 10
 
 // parseURL parses an absolute http or https address. It normalises the host and removes the
 // fragment.
-func parseURL(text string) (*url.URL, Target, *run.Error) {
+func parseURL(text string) (*url.URL, Target, *core.Error) {
 	where := authorityOf(text)
 	t := Target{Host: where}
 	if len(text) > maxURL {
@@ -103,7 +103,7 @@ func isHeaderValue(value string) bool {
 var readers = []string{http.MethodGet, http.MethodHead, http.MethodOptions}
 
 // mayLeave says whether a request with a method may leave in a rehearsal.
-func (s *Session) mayLeave(t Target, method string) *run.Error {
+func (s *Session) mayLeave(t Target, method string) *core.Error {
 	if !s.x.Rehearses || slices.Contains(readers, method) {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (s *Session) mayLeave(t Target, method string) *run.Error {
 }
 
 // roundTrip makes a request that was allowed. Its errors are typed.
-func (s *Session) roundTrip(req *http.Request, t Target) (*http.Response, *run.Error) {
+func (s *Session) roundTrip(req *http.Request, t Target) (*http.Response, *core.Error) {
 	for _, secret := range s.n.secretsOf(t.Host) {
 		req.Header.Set(secret.Header, secret.Value)
 	}
@@ -123,8 +123,8 @@ func (s *Session) roundTrip(req *http.Request, t Target) (*http.Response, *run.E
 }
 
 // failure explains why a request got no answer, or an incomplete one.
-func (s *Session) failure(ctx context.Context, t Target, err error) *run.Error {
-	var typed *run.Error
+func (s *Session) failure(ctx context.Context, t Target, err error) *core.Error {
+	var typed *core.Error
 	var untrusted x509.UnknownAuthorityError
 	var other x509.HostnameError
 	var outdated x509.CertificateInvalidError
@@ -133,12 +133,12 @@ func (s *Session) failure(ctx context.Context, t Target, err error) *run.Error {
 	case errors.As(err, &typed):
 		return typed
 	case s.ctx.Err() != nil || ctx.Err() == context.Canceled:
-		return run.Errorf(run.KindCancelled, "egress", "the request to %s was cancelled", t.Host)
+		return core.Errorf(core.KindCancelled, "egress", "the request to %s was cancelled", t.Host)
 	case errors.As(err, &untrusted), errors.As(err, &other), errors.As(err, &outdated):
-		return run.Errorf(run.KindUpstreamGone, "egress", "the certificate of %s does not hold: %v", t.Host, err).
+		return core.Errorf(core.KindUpstreamGone, "egress", "the certificate of %s does not hold: %v", t.Host, err).
 			WithHint("authorities of your own are named with the setting network.certificates")
 	case errors.As(err, &timeout) && timeout.Timeout(), ctx.Err() != nil:
-		return run.Errorf(run.KindUpstreamTimeout, "egress", "%s did not answer in time", t.Host)
+		return core.Errorf(core.KindUpstreamTimeout, "egress", "%s did not answer in time", t.Host)
 	}
-	return run.Errorf(run.KindUpstreamGone, "egress", "the request to %s failed: %v", t.Host, err)
+	return core.Errorf(core.KindUpstreamGone, "egress", "the request to %s failed: %v", t.Host, err)
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 const (
@@ -53,7 +53,7 @@ func (s *Session) Functions() map[string]func(ctx context.Context, arguments jso
 		"fetch": func(ctx context.Context, raw json.RawMessage) (any, error) {
 			var r Request
 			if err := json.Unmarshal(raw, &r); err != nil {
-				return nil, run.Errorf(run.KindInvalidArguments, "egress", "fetch: %v", err)
+				return nil, core.Errorf(core.KindInvalidArguments, "egress", "fetch: %v", err)
 			}
 			answer, failed := s.Fetch(ctx, r)
 			if failed != nil {
@@ -80,9 +80,9 @@ func (s *Session) Abort(id string) {
 }
 
 // Fetch makes a request and follows redirects. Each step is decided like the first.
-func (s *Session) Fetch(ctx context.Context, r Request) (Response, *run.Error) {
+func (s *Session) Fetch(ctx context.Context, r Request) (Response, *core.Error) {
 	if !s.enter() {
-		return Response{}, run.Errorf(run.KindCancelled, "egress", "the program has ended")
+		return Response{}, core.Errorf(core.KindCancelled, "egress", "the program has ended")
 	}
 	defer s.open.Done()
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -100,7 +100,7 @@ func (s *Session) Fetch(ctx context.Context, r Request) (Response, *run.Error) {
 	}
 	free, ok := s.slot(ctx)
 	if !ok {
-		return Response{}, run.Errorf(run.KindCancelled, "egress", "the request was cancelled")
+		return Response{}, core.Errorf(core.KindCancelled, "egress", "the request was cancelled")
 	}
 	defer free()
 	f, refused := s.prepare(r)
@@ -122,9 +122,9 @@ type fetching struct {
 	hops     int
 }
 
-func (s *Session) prepare(r Request) (*fetching, *run.Error) {
+func (s *Session) prepare(r Request) (*fetching, *core.Error) {
 	f := &fetching{Session: s, method: strings.ToUpper(r.Method), header: http.Header{}, redirect: r.Redirect}
-	var refused *run.Error
+	var refused *core.Error
 	if f.url, f.target, refused = parseURL(r.URL); refused != nil {
 		return nil, s.refused(f.target, refused)
 	}
@@ -141,19 +141,19 @@ func (s *Session) prepare(r Request) (*fetching, *run.Error) {
 	case r.Base64 != nil:
 		body, err := base64.StdEncoding.DecodeString(*r.Base64)
 		if err != nil {
-			return nil, run.Errorf(run.KindInvalidArguments, "egress", "fetch: the body is no base64")
+			return nil, core.Errorf(core.KindInvalidArguments, "egress", "fetch: the body is no base64")
 		}
 		f.body = body
 	case r.Text != nil:
 		f.body = []byte(*r.Text)
 	}
 	if len(f.body) > maxRequestBytes {
-		return nil, s.refused(f.target, run.Errorf(run.KindLimit, "egress", "the body has %d bytes, at most %d are sent", len(f.body), maxRequestBytes))
+		return nil, s.refused(f.target, core.Errorf(core.KindLimit, "egress", "the body has %d bytes, at most %d are sent", len(f.body), maxRequestBytes))
 	}
 	return f, nil
 }
 
-func (f *fetching) headers(list [][2]string) *run.Error {
+func (f *fetching) headers(list [][2]string) *core.Error {
 	size := 0
 	for _, h := range list {
 		size += len(h[0]) + len(h[1])
@@ -165,22 +165,22 @@ func (f *fetching) headers(list [][2]string) *run.Error {
 		}
 	}
 	if len(list) > maxHeaders || size > maxHeaderBytes {
-		return run.Errorf(run.KindLimit, "egress", "the request has %d headers of %d bytes, at most %d of %d are sent", len(list), size, maxHeaders, maxHeaderBytes)
+		return core.Errorf(core.KindLimit, "egress", "the request has %d headers of %d bytes, at most %d of %d are sent", len(list), size, maxHeaders, maxHeaderBytes)
 	}
 	return nil
 }
 
-func (f *fetching) follow(ctx context.Context) (Response, *run.Error) {
+func (f *fetching) follow(ctx context.Context) (Response, *core.Error) {
 	for {
 		answer, next, failed := f.step(ctx)
 		if failed != nil || next == "" || f.redirect == "manual" {
 			return answer, failed
 		}
 		if f.redirect == "error" {
-			return Response{}, run.Errorf(run.KindRuntime, "egress", "%s redirects, which the program has excluded", f.target.Host)
+			return Response{}, core.Errorf(core.KindRuntime, "egress", "%s redirects, which the program has excluded", f.target.Host)
 		}
 		if f.hops++; f.hops > maxRedirects {
-			return Response{}, run.Errorf(run.KindUpstreamGone, "egress", "%s redirects more than %d times", f.target.Host, maxRedirects)
+			return Response{}, core.Errorf(core.KindUpstreamGone, "egress", "%s redirects more than %d times", f.target.Host, maxRedirects)
 		}
 		if refused := f.turn(answer.Status, next); refused != nil {
 			return Response{}, refused
@@ -189,7 +189,7 @@ func (f *fetching) follow(ctx context.Context) (Response, *run.Error) {
 }
 
 // step makes one request. next is the address to which the answer redirects.
-func (f *fetching) step(ctx context.Context) (answer Response, next string, failed *run.Error) {
+func (f *fetching) step(ctx context.Context) (answer Response, next string, failed *core.Error) {
 	if refused := f.mayLeave(f.target, f.method); refused != nil {
 		return answer, "", refused
 	}
@@ -223,7 +223,7 @@ func (f *fetching) step(ctx context.Context) (answer Response, next string, fail
 }
 
 // read reads an answer and masks secrets in it.
-func (f *fetching) read(ctx context.Context, resp *http.Response) (Response, *run.Error) {
+func (f *fetching) read(ctx context.Context, resp *http.Response) (Response, *core.Error) {
 	answer := Response{URL: f.url.String(), Redirected: f.hops > 0, Status: resp.StatusCode, StatusText: f.mask(statusText(resp)), Headers: [][2]string{}}
 	for name, values := range resp.Header {
 		for _, v := range values {
@@ -236,7 +236,7 @@ func (f *fetching) read(ctx context.Context, resp *http.Response) (Response, *ru
 		return Response{}, f.failure(ctx, f.target, err)
 	}
 	if int64(len(body)) > f.n.o.Body {
-		return Response{}, run.Errorf(run.KindLimit, "egress", "the answer of %s has more than %d bytes", f.target.Host, f.n.o.Body).
+		return Response{}, core.Errorf(core.KindLimit, "egress", "the answer of %s has more than %d bytes", f.target.Host, f.n.o.Body).
 			WithHint("ask for less: a page, a filter, a Range header")
 	}
 	body = []byte(f.mask(string(body)))
@@ -265,7 +265,7 @@ func statusText(resp *http.Response) string {
 var across = []string{"Accept", "Accept-Language", "Content-Type", "Content-Language", "Range", "User-Agent"}
 
 // turn follows a redirect.
-func (f *fetching) turn(status int, location string) *run.Error {
+func (f *fetching) turn(status int, location string) *core.Error {
 	from := f.url
 	to, err := from.Parse(location)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 // ParseHost returns the one form of a host in which it is compared, resolved and requested: a name
 // in ASCII, in lower case, without a dot at its end. It refuses invalid names, and IP addresses in
 // any notation. No other code parses hosts.
-func ParseHost(host string) (string, *run.Error) {
+func ParseHost(host string) (string, *core.Error) {
 	if host == "" {
 		return "", refuse("there is no host in the address")
 	}
@@ -92,12 +92,12 @@ func isNumber(l string) bool {
 	return strings.Trim(l, "0123456789") == ""
 }
 
-func literal(host string) *run.Error {
+func literal(host string) *core.Error {
 	return refuse("%s is an address and no name", shown(host)).WithHint("programs reach hosts by their names, those in the setting network.whitelist")
 }
 
 // ParsePort parses the port of an address.
-func ParsePort(text string) (int, *run.Error) {
+func ParsePort(text string) (int, *core.Error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 || text[0] == '0' || strings.Trim(text, "0123456789") != "" {
 		return 0, refuse("%s is no port", shown(text))
@@ -106,7 +106,7 @@ func ParsePort(text string) (int, *run.Error) {
 }
 
 // parseAuthority parses host:port; both are required.
-func parseAuthority(text string) (string, int, *run.Error) {
+func parseAuthority(text string) (string, int, *core.Error) {
 	at := strings.LastIndexByte(text, ':')
 	if at < 0 {
 		return "", 0, refuse("%s names no port", shown(text))
@@ -131,6 +131,6 @@ func shown(text string) string {
 	return strconv.QuoteToASCII(text)
 }
 
-func refuse(format string, args ...any) *run.Error {
-	return run.Errorf(run.KindPolicy, "egress", format, args...)
+func refuse(format string, args ...any) *core.Error {
+	return core.Errorf(core.KindPolicy, "egress", format, args...)
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"retort/internal/core"
 	"retort/internal/egress/egresstest"
-	"retort/internal/run"
 )
 
 // hostile are destinations and tricks. None may be dialled, each has a typed error and an
@@ -59,7 +59,7 @@ func addrs(t *testing.T, list []string) (found []netip.Addr) {
 }
 
 // typed says whether an error is one that a program can tell from others.
-func typed(e *run.Error) bool { return e != nil && e.Kind == run.KindPolicy && e.Message != "" }
+func typed(e *core.Error) bool { return e != nil && e.Kind == core.KindPolicy && e.Message != "" }
 
 func TestHostile(t *testing.T) {
 	for _, target := range hostile {
@@ -277,7 +277,7 @@ func TestBadRequests(t *testing.T) {
 // TestGone holds that what is allowed and fails has a typed error of another kind.
 func TestGone(t *testing.T) {
 	w := newWorld(t, nil)
-	for u, kind := range map[string]run.Kind{"https://nowhere.sub.example.com/": run.KindUpstreamGone, "https://down.example.com:9/": run.KindUpstreamGone} {
+	for u, kind := range map[string]core.Kind{"https://nowhere.sub.example.com/": core.KindUpstreamGone, "https://down.example.com:9/": core.KindUpstreamGone} {
 		if _, e := w.Fetch(context.Background(), Request{URL: u}); e == nil || e.Kind != kind {
 			t.Error(u, e)
 		}

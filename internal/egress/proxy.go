@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 const (
@@ -60,7 +60,7 @@ func (p *proxied) serve() bool {
 	_ = p.conn.SetReadDeadline(time.Now().Add(idleTimeout))
 	raw, err := peekHead(p.in, func() { _ = p.conn.SetReadDeadline(time.Now().Add(headTimeout)) })
 	if err != nil {
-		if refused, ok := err.(*run.Error); ok {
+		if refused, ok := err.(*core.Error); ok {
 			p.reply(p.refused(Target{}, refused))
 		}
 		return false
@@ -80,14 +80,14 @@ func (p *proxied) serve() bool {
 
 // reply answers with an error. The status line repeats the message, because some clients show
 // nothing else.
-func (p *proxied) reply(e *run.Error) {
+func (p *proxied) reply(e *core.Error) {
 	status := http.StatusForbidden
 	switch e.Kind {
-	case run.KindLimit:
+	case core.KindLimit:
 		status = http.StatusTooManyRequests
-	case run.KindUpstreamTimeout:
+	case core.KindUpstreamTimeout:
 		status = http.StatusGatewayTimeout
-	case run.KindUpstreamGone, run.KindInternal, run.KindCancelled:
+	case core.KindUpstreamGone, core.KindInternal, core.KindCancelled:
 		status = http.StatusBadGateway
 	}
 	body, err := json.Marshal(map[string]any{"error": e})
@@ -126,7 +126,7 @@ func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
 			return nil, refuse("that is no request of HTTP")
 		}
 		if len(some) >= maxHead {
-			return nil, run.Errorf(run.KindLimit, "egress", "the head of the request has more than %d bytes", maxHead)
+			return nil, core.Errorf(core.KindLimit, "egress", "the head of the request has more than %d bytes", maxHead)
 		}
 		if _, err := in.Peek(len(some) + 1); err != nil {
 			return nil, err
@@ -144,7 +144,7 @@ type head struct {
 
 // readHead parses the head of a request strictly. It refuses a head that two parsers could
 // understand differently.
-func readHead(raw []byte) (h head, refused *run.Error) {
+func readHead(raw []byte) (h head, refused *core.Error) {
 	lines := strings.Split(strings.TrimSuffix(string(raw), "\r\n\r\n"), "\r\n")
 	first := strings.Split(lines[0], " ")
 	if len(first) != 3 || !isHeaderName(first[0]) || first[0] != strings.ToUpper(first[0]) || first[1] == "" || !isPlain(lines[0]) {
@@ -175,7 +175,7 @@ func readHead(raw []byte) (h head, refused *run.Error) {
 	return h, nil
 }
 
-func (h *head) header(name, value string) *run.Error {
+func (h *head) header(name, value string) *core.Error {
 	switch name {
 	case "host":
 		if h.host = value; value == "" {
@@ -243,7 +243,7 @@ func (p *proxied) forward(h head) bool {
 }
 
 // incoming reads and admits a request.
-func (p *proxied) incoming(h head) (t Target, req *http.Request, refused *run.Error) {
+func (p *proxied) incoming(h head) (t Target, req *http.Request, refused *core.Error) {
 	u, t, refused := p.address(h)
 	switch {
 	case refused != nil:
@@ -274,7 +274,7 @@ func (p *proxied) incoming(h head) (t Target, req *http.Request, refused *run.Er
 }
 
 // address is where a request is to go.
-func (p *proxied) address(h head) (*url.URL, Target, *run.Error) {
+func (p *proxied) address(h head) (*url.URL, Target, *core.Error) {
 	if !strings.HasPrefix(h.target, "/") {
 		return parseURL(h.target)
 	}
@@ -317,7 +317,7 @@ func outgoing(ctx context.Context, req *http.Request) *http.Request {
 }
 
 // answer passes an answer on. It has been told how long the body was.
-func (p *proxied) answer(resp *http.Response, t Target, again bool) (received int64, failed *run.Error) {
+func (p *proxied) answer(resp *http.Response, t Target, again bool) (received int64, failed *core.Error) {
 	for _, name := range resp.Header.Values("Connection") {
 		for _, n := range strings.Split(name, ",") {
 			resp.Header.Del(strings.TrimSpace(n))
@@ -344,7 +344,7 @@ func (p *proxied) answer(resp *http.Response, t Target, again bool) (received in
 }
 
 // masked takes what is secret out of an answer.
-func (p *proxied) masked(resp *http.Response, t Target) *run.Error {
+func (p *proxied) masked(resp *http.Response, t Target) *core.Error {
 	for _, values := range resp.Header {
 		for i := range values {
 			values[i] = p.mask(values[i])
@@ -355,7 +355,7 @@ func (p *proxied) masked(resp *http.Response, t Target) *run.Error {
 		return p.failure(p.ctx, t, err)
 	}
 	if int64(len(body)) > p.n.o.Body {
-		return run.Errorf(run.KindLimit, "egress", "the answer of %s has more than %d bytes", t.Host, p.n.o.Body)
+		return core.Errorf(core.KindLimit, "egress", "the answer of %s has more than %d bytes", t.Host, p.n.o.Body)
 	}
 	body = []byte(p.mask(string(body)))
 	_ = resp.Body.Close()

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // TestScopes holds that a scope narrows a network, and never widens one.
@@ -40,7 +40,7 @@ func TestScopes(t *testing.T) {
 			}
 		}
 		for _, host := range c.never {
-			if _, _, refused := narrowed.permit(Target{host, 443, https}, https); refused == nil || refused.Kind != run.KindPolicy {
+			if _, _, refused := narrowed.permit(Target{host, 443, https}, https); refused == nil || refused.Kind != core.KindPolicy {
 				t.Errorf("%s: %s is reached", name, host)
 			}
 		}
@@ -92,11 +92,11 @@ func TestNarrowedWhileOpen(t *testing.T) {
 				t.Fatal(err)
 			}
 			now.Store(narrowed)
-			if _, failed := w.Fetch(t.Context(), Request{URL: "https://api.example.com/"}); failed == nil || failed.Kind != run.KindPolicy {
+			if _, failed := w.Fetch(t.Context(), Request{URL: "https://api.example.com/"}); failed == nil || failed.Kind != core.KindPolicy {
 				t.Errorf("a new request: %v", failed)
 			}
-			var refused *run.Error
-			if _, err := open.Write([]byte{3}); !errors.As(err, &refused) || refused.Kind != run.KindPolicy {
+			var refused *core.Error
+			if _, err := open.Write([]byte{3}); !errors.As(err, &refused) || refused.Kind != core.KindPolicy {
 				t.Errorf("writing to an open connection: %v", err)
 			}
 			if len(w.seen) != 1 {

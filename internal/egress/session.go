@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Decision is what became of an attempt.
@@ -29,9 +29,9 @@ type Attempt struct {
 	Host           string // as the program wrote it if it is no name
 	Port           int    // 0 if there is none
 	Protocol       string
-	Reason         *run.Error // of a refusal, and of what failed
-	Blacklisted    bool       // the blacklist names the host, or an address that it leads to
-	Sent, Received int64      // bytes of bodies, and of tunnels; once it has ended
+	Reason         *core.Error // of a refusal, and of what failed
+	Blacklisted    bool        // the blacklist names the host, or an address that it leads to
+	Sent, Received int64       // bytes of bodies, and of tunnels; once it has ended
 	Took           time.Duration
 }
 
@@ -40,7 +40,7 @@ type Attempt struct {
 type Execution struct {
 	// Note is told of attempts. What is allowed leaves after it has returned, and does not
 	// leave if it returns an error. It must be safe for concurrent use. Nil is told nothing.
-	Note func(Attempt) *run.Error
+	Note func(Attempt) *core.Error
 	// Rehearses lets only requests leave that read, of which that can be seen.
 	Rehearses bool
 	// Mask takes what is secret out of answers; nil takes out nothing.
@@ -72,7 +72,7 @@ type Session struct {
 	closed   bool
 	open     sync.WaitGroup
 	aborts   map[string]context.CancelFunc // of requests under way, by their ids
-	refusals []*run.Error                  // the first
+	refusals []*core.Error                 // the first
 }
 
 // Open begins the network of an execution. Close must be called.
@@ -107,10 +107,10 @@ func (s *Session) network() *Network {
 }
 
 // Refusals are the first that the execution met.
-func (s *Session) Refusals() []*run.Error {
+func (s *Session) Refusals() []*core.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]*run.Error(nil), s.refusals...)
+	return append([]*core.Error(nil), s.refusals...)
 }
 
 // enter begins something that Close waits for; false if that has begun.
@@ -125,7 +125,7 @@ func (s *Session) enter() bool {
 }
 
 // refused notes a refusal, which is what it returns.
-func (s *Session) refused(t Target, why *run.Error) *run.Error {
+func (s *Session) refused(t Target, why *core.Error) *core.Error {
 	const most = 8
 	s.mu.Lock()
 	if len(s.refusals) < most {
@@ -136,7 +136,7 @@ func (s *Session) refused(t Target, why *run.Error) *run.Error {
 	return why
 }
 
-func (s *Session) note(a Attempt) *run.Error {
+func (s *Session) note(a Attempt) *core.Error {
 	if s.x.Note == nil {
 		return nil
 	}
@@ -144,23 +144,23 @@ func (s *Session) note(a Attempt) *run.Error {
 }
 
 // admit decides about an attempt, and notes it. The error refuses it.
-func (s *Session) admit(t Target, protocols ...string) (allowed []string, refused *run.Error) {
+func (s *Session) admit(t Target, protocols ...string) (allowed []string, refused *core.Error) {
 	allowed, key, refused := s.network().permit(t, protocols...)
 	if refused != nil {
 		return nil, s.refused(t, refused)
 	}
 	if s.attempts.Add(1) > maxAttempts {
-		return nil, s.refused(t, run.Errorf(run.KindLimit, "egress", "the program made more than %d requests", maxAttempts))
+		return nil, s.refused(t, core.Errorf(core.KindLimit, "egress", "the program made more than %d requests", maxAttempts))
 	}
 	if wait := s.n.rates.take(key, s.n.o.Now()); wait > 0 {
-		return nil, s.refused(t, run.Errorf(run.KindLimit, "egress", "too many requests to %s: at most %d in %v", key, s.n.o.Rate, s.n.o.Per).
+		return nil, s.refused(t, core.Errorf(core.KindLimit, "egress", "too many requests to %s: at most %d in %v", key, s.n.o.Rate, s.n.o.Per).
 			WithHint("wait %v, or ask for more at once (network.rateLimitPerDomain)", wait.Round(time.Millisecond)))
 	}
 	return allowed, s.note(Attempt{Decision: Allowed, Host: t.Host, Port: t.Port, Protocol: t.Protocol})
 }
 
 // ended notes how an attempt went that was admitted.
-func (s *Session) ended(t Target, began time.Time, sent, received int64, failed *run.Error) {
+func (s *Session) ended(t Target, began time.Time, sent, received int64, failed *core.Error) {
 	if failed != nil && failed.Denies() {
 		_ = s.refused(t, failed)
 		return
@@ -180,7 +180,7 @@ func (s *Session) slot(ctx context.Context) (free func(), ok bool) {
 }
 
 // connect dials a target that was admitted. What goes over the connection counts.
-func (s *Session) connect(ctx context.Context, t Target) (*metered, *run.Error) {
+func (s *Session) connect(ctx context.Context, t Target) (*metered, *core.Error) {
 	if s.bytes.Load() <= 0 {
 		return nil, s.spent()
 	}
@@ -207,8 +207,8 @@ func (s *Session) dialHTTP(ctx context.Context, _, address string) (net.Conn, er
 	return conn, nil
 }
 
-func (s *Session) spent() *run.Error {
-	return run.Errorf(run.KindLimit, "egress", "the program has sent and received more than %d bytes (network.bytesPerRun)", s.n.o.Bytes)
+func (s *Session) spent() *core.Error {
+	return core.Errorf(core.KindLimit, "egress", "the program has sent and received more than %d bytes (network.bytesPerRun)", s.n.o.Bytes)
 }
 
 // metered is a connection whose bytes count. Reading and writing fail when there are too many, and when the

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 const (
@@ -103,7 +103,7 @@ func (p *proxied) open(t Target, begins beginning) {
 }
 
 // tunnels says why a CONNECT is refused, whatever the lists say.
-func (p *proxied) tunnels(h head, t Target) *run.Error {
+func (p *proxied) tunnels(h head, t Target) *core.Error {
 	switch {
 	case !h.sameHost(t):
 		return refuse("the tunnel is to %s, and its header Host says %s", t, shown(h.host))
@@ -119,7 +119,7 @@ func (p *proxied) tunnels(h head, t Target) *run.Error {
 }
 
 // through joins both ends, once it was seen what the program begins with.
-func (p *proxied) through(conn *metered, t Target, begins beginning) *run.Error {
+func (p *proxied) through(conn *metered, t Target, begins beginning) *core.Error {
 	if _, err := io.WriteString(p.conn, established); err != nil {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (g *greeted) Read(b []byte) (int, error) {
 	return g.in.Read(b)
 }
 
-func (p *proxied) splice(conn *metered, t Target, from io.Reader) *run.Error {
+func (p *proxied) splice(conn *metered, t Target, from io.Reader) *core.Error {
 	var both sync.WaitGroup
 	var failed [2]error
 	copying := func(i int, to net.Conn, from io.Reader) {
@@ -178,7 +178,7 @@ func (p *proxied) splice(conn *metered, t Target, from io.Reader) *run.Error {
 	both.Go(func() { copying(1, p.conn, conn) })
 	both.Wait()
 	for _, err := range failed {
-		var typed *run.Error
+		var typed *core.Error
 		if errors.As(err, &typed) {
 			return typed
 		}
@@ -196,7 +196,7 @@ var errSeen = errors.New("seen")
 
 // readHello reads what a program begins a tunnel with, as far as it must be looked at: a
 // ClientHello of TLS that names host and a protocol of the web. It returns all that was read.
-func readHello(in *bufio.Reader, host string) ([]byte, *run.Error) {
+func readHello(in *bufio.Reader, host string) ([]byte, *core.Error) {
 	first, err := in.Peek(1)
 	if err != nil {
 		return nil, refuse("the tunnel to %s ended before it began", host)

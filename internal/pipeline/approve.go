@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/pipeline/gate/approval"
-	"retort/internal/pipeline/gate/rules"
+	"retort/internal/core"
+	"retort/internal/pipeline/approval"
+	"retort/internal/pipeline/check/rules"
 	"retort/internal/policy"
-	"retort/internal/run"
 )
 
 // Approvals say where a person is asked. The policy says about what.
@@ -49,11 +49,11 @@ func (p *Pipeline) aboutLevel(l rules.RiskLevel) string {
 // nobody is. A call that writes counts as medium, a destructive one as high.
 func (p *Pipeline) aboutCall(d policy.Decision) string {
 	switch {
-	case d.Effect.Kind == run.EffectRead:
+	case d.Effect.Kind == core.EffectRead:
 		return ""
 	case d.Verdict == policy.Ask:
 		return d.Rule
-	case d.Effect.Kind == run.EffectDestructive:
+	case d.Effect.Kind == core.EffectDestructive:
 		return p.aboutLevel(rules.RiskHigh)
 	}
 	return p.aboutLevel(rules.RiskMedium)
@@ -69,20 +69,20 @@ func (x *execution) aboutProgram(r rules.Risk) string {
 			return false
 		}
 		d := p.Policy.Tool(t)
-		return p.aboutCall(d) != "" || x.rehearses() && d.Effect.Kind > run.EffectRead
+		return p.aboutCall(d) != "" || x.rehearses() && d.Effect.Kind > core.EffectRead
 	})
 	return p.aboutLevel(rest.Level)
 }
 
 // approveProgram asks about the program, if somebody has to be.
-func (x *execution) approveProgram(ctx context.Context) *run.Error {
+func (x *execution) approveProgram(ctx context.Context) *core.Error {
 	if x.plan != nil && !x.rehearses() {
 		q := x.question("dry_run: these are all the effects that it may have")
 		q.Effects = x.plan.effects
 		if q.Impact != nil {
 			program := *q.Impact
-			q.Impact = effectsImpact(program, q.Effects, func(e run.Intended) json.RawMessage { return e.Arguments }).Of()
-			q.Discreet = effectsImpact(program, q.Effects, func(e run.Intended) json.RawMessage { return e.Shown }).Of()
+			q.Impact = effectsImpact(program, q.Effects, func(e core.Intended) json.RawMessage { return e.Arguments }).Of()
+			q.Discreet = effectsImpact(program, q.Effects, func(e core.Intended) json.RawMessage { return e.Shown }).Of()
 		}
 		return x.asks(ctx, q)
 	}
@@ -96,8 +96,8 @@ func (x *execution) approveProgram(ctx context.Context) *run.Error {
 	return x.asks(ctx, x.question(rule))
 }
 
-func (x *execution) question(rule string) run.Question {
-	q := run.Question{Execution: x.req.ID, Session: x.req.Session, Principal: x.pipeline.Policy.Principal(), Client: x.req.Client, Rule: rule, Policy: x.pipeline.Policy.Version()}
+func (x *execution) question(rule string) core.Question {
+	q := core.Question{Execution: x.req.ID, Session: x.req.Session, Principal: x.pipeline.Policy.Principal(), Client: x.req.Client, Rule: rule, Policy: x.pipeline.Policy.Version()}
 	q.Language, q.Code, q.Skills = x.req.Language, x.req.Code, x.skills
 	if x.risk != nil {
 		q.Risk, q.Level, q.Reasons = x.risk.Score, string(x.risk.Level), x.risk.Reasons
@@ -108,7 +108,7 @@ func (x *execution) question(rule string) run.Question {
 
 // approveCall asks about a call, if somebody has to be, and notes that it leaves.
 // A person is shown the arguments in one spelling, and that is what leaves.
-func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (run.Call, *run.Error) {
+func (x *execution) approveCall(ctx context.Context, t *core.Tool, c core.Call, d policy.Decision) (core.Call, *core.Error) {
 	judged := x.pipeline.Policy.InForce()
 	planned := x.plan != nil && x.plan.takes(t, c)
 	unusual, refused := x.unusual(ctx, t, c, d)
@@ -120,7 +120,7 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 	}
 	again := x.repeats(t, c)
 	critical := ""
-	if !planned && d.Effect.Kind > run.EffectRead {
+	if !planned && d.Effect.Kind > core.EffectRead {
 		critical = rules.ReadArguments(c.Tool, c.Arguments).Critical
 	}
 	rule := x.whyAsk(t, c, d, planned)
@@ -155,21 +155,21 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 			return c, err
 		}
 	}
-	if err := x.flight.journal.Add(run.SentCall{Server: c.Server, Tool: c.Tool, Arguments: x.masked(c.Arguments)}); err != nil {
-		return c, run.Errorf(run.KindInternal, "pipeline.journal", "the call could not be noted, so it did not leave: %w", err).At(c.Server, c.Tool)
+	if err := x.flight.journal.Add(core.SentCall{Server: c.Server, Tool: c.Tool, Arguments: x.masked(c.Arguments)}); err != nil {
+		return c, core.Errorf(core.KindInternal, "pipeline.journal", "the call could not be noted, so it did not leave: %w", err).At(c.Server, c.Tool)
 	}
 	return c, nil
 }
 
 // asksNow refuses a call about which nobody was asked, and about which a person would be asked by the settings
 // that came into force meanwhile.
-func (x *execution) asksNow(t *run.Tool, c run.Call) *run.Error {
+func (x *execution) asksNow(t *core.Tool, c core.Call) *core.Error {
 	d := x.pipeline.Policy.Call(t, c.Arguments)
 	switch {
 	case d.Verdict == policy.Deny:
 		return d.Error(t)
 	case x.whyAsk(t, c, d, false) != "":
-		return run.Errorf(run.KindPolicy, "approval", "the settings changed while the call was judged; it was not sent").
+		return core.Errorf(core.KindPolicy, "approval", "the settings changed while the call was judged; it was not sent").
 			WithHint("make the call again: a person is asked about it now").At(t.Server, t.Name)
 	}
 	return nil
@@ -177,13 +177,13 @@ func (x *execution) asksNow(t *run.Tool, c run.Call) *run.Error {
 
 // spans reports whether a yes to a call covers the calls of the same kind in the run: the program has been shown, and
 // nothing is asked about but that personal data goes where it does not come from.
-func (x *execution) spans(t *run.Tool, c run.Call, rule string) bool {
+func (x *execution) spans(t *core.Tool, c core.Call, rule string) bool {
 	return c.Crosses != "" && rule == c.Crosses && x.req.Code != "" && !t.Asks()
 }
 
 // whyAsk is why a person is asked about a call, "" if nobody is. planned says that a
 // person has approved it after a dry run, and seen all but how its tool has changed since.
-func (x *execution) whyAsk(t *run.Tool, c run.Call, d policy.Decision, planned bool) string {
+func (x *execution) whyAsk(t *core.Tool, c core.Call, d policy.Decision, planned bool) string {
 	var rules []string
 	if !planned {
 		rules = append(rules, c.Crosses, x.pipeline.aboutCall(d))
@@ -195,7 +195,7 @@ func (x *execution) whyAsk(t *run.Tool, c run.Call, d policy.Decision, planned b
 	return strings.Join(slices.DeleteFunc(rules, func(rule string) bool { return rule == "" }), "; ")
 }
 
-func (x *execution) aboutCall(rule string, t *run.Tool, c run.Call, d policy.Decision) run.Question {
+func (x *execution) aboutCall(rule string, t *core.Tool, c core.Call, d policy.Decision) core.Question {
 	q := x.question(rule)
 	q.Server, q.Tool, q.Arguments, q.Effect, q.Pin = c.Server, c.Tool, c.Arguments, d.Effect.Kind.String(), t.Pin
 	q.Shown, q.Crosses = x.masked(c.Arguments), c.Crosses
@@ -209,8 +209,8 @@ func (x *execution) aboutCall(rule string, t *run.Tool, c run.Call, d policy.Dec
 
 // unchanged refuses a call if anything is no longer as it was when a person was asked. The server
 // is listed again for that.
-func (x *execution) unchanged(ctx context.Context, t *run.Tool, c run.Call) *run.Error {
-	now, refused := t, (*run.Error)(nil)
+func (x *execution) unchanged(ctx context.Context, t *core.Tool, c core.Call) *core.Error {
+	now, refused := t, (*core.Error)(nil)
 	if x.exact == nil || x.exact.Method == "" { // else it stands for a method, which has no definition
 		if now, refused = x.vet(ctx, t); refused != nil {
 			return refused
@@ -220,7 +220,7 @@ func (x *execution) unchanged(ctx context.Context, t *run.Tool, c run.Call) *run
 		}
 	}
 	if now == nil || now.Pin != t.Pin {
-		return run.Errorf(run.KindToolChanged, "approval", "%s.%s has changed since a person was asked about it; the call did not leave", t.Server, t.Name).
+		return core.Errorf(core.KindToolChanged, "approval", "%s.%s has changed since a person was asked about it; the call did not leave", t.Server, t.Name).
 			WithHint("read its definition again and run the program anew").At(t.Server, t.Name)
 	}
 	if d := x.pipeline.Policy.Call(now, c.Arguments); d.Verdict == policy.Deny {

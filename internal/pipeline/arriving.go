@@ -10,8 +10,8 @@ import (
 	"sync"
 	"unicode"
 
-	"retort/internal/pipeline/isolate"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/sandbox"
 )
 
 // arriving is the Host of a program. A tool that the program names in a text, and that is not known,
@@ -21,24 +21,24 @@ type arriving struct {
 	once sync.Once
 
 	mu   sync.Mutex
-	host isolate.Host
+	host sandbox.Host
 }
 
-func (a *arriving) current() isolate.Host {
+func (a *arriving) current() sandbox.Host {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.host
 }
 
-// Call implements isolate.Host.
-func (a *arriving) Call(ctx context.Context, c run.Call) (run.Result, error) {
+// Call implements sandbox.Host.
+func (a *arriving) Call(ctx context.Context, c core.Call) (core.Result, error) {
 	result, err := a.current().Call(ctx, c)
 	if c.Server != "" || c.Tool != "call" || !missesTool(err) {
 		return result, err
 	}
 	a.once.Do(func() { a.await(ctx) })
 	if result, err = a.current().Call(ctx, c); missesTool(err) {
-		err = a.pipeline.explained(run.AsError(err))
+		err = a.pipeline.explained(core.AsError(err))
 	}
 	return result, err
 }
@@ -60,7 +60,7 @@ func (a *arriving) await(ctx context.Context) {
 }
 
 func missesTool(err error) bool {
-	var missing *run.NoTool
+	var missing *core.NoTool
 	return errors.As(err, &missing)
 }
 
@@ -69,18 +69,18 @@ var noSuch = regexp.MustCompile(`there is no (?:server|tool) ("(?:[^"\\]|\\.)*")
 
 // explained returns an error about a tool, or a name, that is not known. If it is that of a server that is
 // configured, the error says why its tools are not known.
-func (p *Pipeline) explained(e *run.Error) *run.Error {
+func (p *Pipeline) explained(e *core.Error) *core.Error {
 	if e == nil {
 		return e
 	}
-	var unknown *run.UnknownNames
+	var unknown *core.UnknownNames
 	if errors.As(e, &unknown) {
 		return p.explainedNames(e, unknown.Names)
 	}
-	if e.Kind != run.KindToolNotFound {
+	if e.Kind != core.KindToolNotFound {
 		return e
 	}
-	var missing *run.NoTool
+	var missing *core.NoTool
 	var name string
 	if errors.As(e, &missing) {
 		name = missing.Name
@@ -96,7 +96,7 @@ func (p *Pipeline) explained(e *run.Error) *run.Error {
 
 // explainedNames returns an error about names that nothing binds. It speaks of the first that is the
 // name of a server that is down.
-func (p *Pipeline) explainedNames(e *run.Error, names []string) *run.Error {
+func (p *Pipeline) explainedNames(e *core.Error, names []string) *core.Error {
 	for _, name := range names {
 		if server, why := p.Tools.Down(name); why != nil && plain(name) == plain(server) {
 			return down(e, server, why)
@@ -116,13 +116,13 @@ func plain(name string) string {
 }
 
 // down returns e as the error about a server of which no tools are known, and why.
-func down(e *run.Error, server string, why *run.Error) *run.Error {
+func down(e *core.Error, server string, why *core.Error) *core.Error {
 	c := *e
 	said, between := strings.TrimSuffix(e.Message, "."), ": "
 	if strings.Contains(said, "\n") {
 		between = "\n" // it speaks of several things
 	}
-	c.Kind, c.Message = run.KindToolNotFound, fmt.Sprintf("%s%sthe server %s is configured, but its tools are not known: %s", said, between, server, why.Message)
+	c.Kind, c.Message = core.KindToolNotFound, fmt.Sprintf("%s%sthe server %s is configured, but its tools are not known: %s", said, between, server, why.Message)
 	if c.Hint = why.Hint; c.Hint == "" {
 		c.Hint = "retort doctor says what is wrong with it; try again when it runs"
 	}

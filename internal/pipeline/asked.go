@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"retort/internal/pipeline/gate/approval"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/pipeline/approval"
 )
 
 // theirs are the questions that servers have put to the client of one execution. It is safe for
@@ -29,17 +29,17 @@ func newTheirs(b approval.Bounds, principal string, all *asking) *theirs {
 }
 
 // key tells questions apart.
-func (t *theirs) key(a run.Asked) [sha256.Size]byte {
+func (t *theirs) key(a core.Asked) [sha256.Size]byte {
 	text, _ := json.Marshal([]string{a.Server, a.Tool, a.Method, string(approval.Canonical(a.Params))}) // of strings
 	return sha256.Sum256(text)
 }
 
 // count counts a question, or says why it does not reach the client.
-func (t *theirs) count(a run.Asked) *run.Error {
+func (t *theirs) count(a core.Asked) *core.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	refused := func(format string, args ...any) *run.Error {
-		return run.Errorf(run.KindLimit, "pipeline.asked", format, args...).At(a.Server, a.Tool)
+	refused := func(format string, args ...any) *core.Error {
+		return core.Errorf(core.KindLimit, "pipeline.asked", format, args...).At(a.Server, a.Tool)
 	}
 	switch n := t.declined[a.Server]; {
 	case t.denied[t.key(a)]:
@@ -66,7 +66,7 @@ func (t *theirs) firstRefused(server string) bool {
 }
 
 // judged notes what became of a question.
-func (t *theirs) judged(a run.Asked, answered bool) {
+func (t *theirs) judged(a core.Asked, answered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if answered {
@@ -78,7 +78,7 @@ func (t *theirs) judged(a run.Asked, answered bool) {
 }
 
 // asked lets a server ask the client within the bounds, and records it.
-func (f *flight) asked(a run.Asked) (came func(json.RawMessage, *run.Error), refused *run.Error) {
+func (f *flight) asked(a core.Asked) (came func(json.RawMessage, *core.Error), refused *core.Error) {
 	if refused := f.theirs.count(a); refused != nil {
 		if f.theirs.firstRefused(a.Server) {
 			f.record.refusedAsking(a, refused)
@@ -89,7 +89,7 @@ func (f *flight) asked(a run.Asked) (came func(json.RawMessage, *run.Error), ref
 	if refused != nil {
 		return nil, refused
 	}
-	return func(answer json.RawMessage, failed *run.Error) {
+	return func(answer json.RawMessage, failed *core.Error) {
 		var said struct {
 			Action string `json:"action"`
 		}
@@ -101,8 +101,8 @@ func (f *flight) asked(a run.Asked) (came func(json.RawMessage, *run.Error), ref
 
 // asked records that a server asks the client in the midst of a call, before it does, and then
 // what came of it. a has no personal data any more.
-func (r *record) asked(a run.Asked) (came func(json.RawMessage, *run.Error), refused *run.Error) {
-	about := r.event(run.EventAsked)
+func (r *record) asked(a core.Asked) (came func(json.RawMessage, *core.Error), refused *core.Error) {
+	about := r.event(core.EventAsked)
 	about.Server, about.Tool = a.Server, a.Tool
 	asks := about
 	asks.Status, asks.Facts = "asked", map[string]any{"method": a.Method}
@@ -110,7 +110,7 @@ func (r *record) asked(a run.Asked) (came func(json.RawMessage, *run.Error), ref
 	if refused := r.add(asks, true); refused != nil {
 		return nil, refused.At(a.Server, a.Tool)
 	}
-	return func(answer json.RawMessage, failed *run.Error) {
+	return func(answer json.RawMessage, failed *core.Error) {
 		about.Facts = map[string]any{"method": a.Method}
 		var said struct {
 			Action string `json:"action"`

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"retort/internal/pipeline/gate/approval"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/pipeline/approval"
 )
 
 // A server that asks the client without end reaches it as often as the bounds say.
@@ -33,24 +33,24 @@ func TestServersQuestionsAreBounded(t *testing.T) {
 			close(begun)
 			f := &flight{theirs: newTheirs(approval.Bounds{}, "", &asking{}), record: &record{begun: begun}}
 			reached := 0
-			ask := func(server string, n int) *run.Error {
+			ask := func(server string, n int) *core.Error {
 				if c.equal {
 					n = 0
 				}
-				came, refused := f.asked(run.Asked{Server: server, Tool: "t", Method: run.MethodElicit, Params: json.RawMessage(fmt.Sprintf(`{"message":"%d"}`, n))})
+				came, refused := f.asked(core.Asked{Server: server, Tool: "t", Method: core.MethodElicit, Params: json.RawMessage(fmt.Sprintf(`{"message":"%d"}`, n))})
 				if refused != nil {
 					return refused
 				}
 				reached++
-				var failed *run.Error
+				var failed *core.Error
 				if c.answer == "" {
-					failed = run.Errorf(run.KindToolError, "test", "no")
+					failed = core.Errorf(core.KindToolError, "test", "no")
 				}
 				came(json.RawMessage(c.answer), failed)
 				return nil
 			}
 			for i := range 3000 {
-				if refused := ask("sly", i); refused != nil && (refused.Kind != run.KindLimit || refused.Server != "sly") {
+				if refused := ask("sly", i); refused != nil && (refused.Kind != core.KindLimit || refused.Server != "sly") {
 					t.Fatalf("%+v", refused)
 				}
 			}
@@ -67,8 +67,8 @@ func TestServersQuestionsAreBounded(t *testing.T) {
 // refusals counts the entries of questions that did not reach the client.
 type refusals struct{ servers []string }
 
-func (r *refusals) Record(e run.Event, _ bool) *run.Error {
-	if e.Kind == run.EventAsked && e.Status == "refused" {
+func (r *refusals) Record(e core.Event, _ bool) *core.Error {
+	if e.Kind == core.EventAsked && e.Status == "refused" {
 		r.servers = append(r.servers, e.Server+" "+e.Facts["method"].(string))
 	}
 	return nil
@@ -88,11 +88,11 @@ func TestServersQuestionsOfAllExecutions(t *testing.T) {
 			for i := range executions {
 				f := &flight{theirs: newTheirs(approval.Bounds{Questions: 10}, principal, all), record: &record{begun: begun, to: entries}}
 				for n := range 6 {
-					came, refused := f.asked(run.Asked{Server: server, Tool: "t", Method: run.MethodSample, Params: json.RawMessage(fmt.Sprintf(`{"n":%d}`, 10*i+n))})
+					came, refused := f.asked(core.Asked{Server: server, Tool: "t", Method: core.MethodSample, Params: json.RawMessage(fmt.Sprintf(`{"n":%d}`, 10*i+n))})
 					if refused == nil {
 						came(json.RawMessage(`{"action":"accept"}`), nil)
 						reached++
-					} else if refused.Kind != run.KindLimit || refused.Server != server || !strings.Contains(refused.Message, "ask again after") {
+					} else if refused.Kind != core.KindLimit || refused.Server != server || !strings.Contains(refused.Message, "ask again after") {
 						t.Fatalf("%+v", refused)
 					}
 				}
@@ -105,7 +105,7 @@ func TestServersQuestionsOfAllExecutions(t *testing.T) {
 			}
 		}
 		check("one server", asks("ann", "sly", 100), 10)
-		if want := slices.Repeat([]string{"sly " + run.MethodSample}, 99); !slices.Equal(entries.servers, want) {
+		if want := slices.Repeat([]string{"sly " + core.MethodSample}, 99); !slices.Equal(entries.servers, want) {
 			t.Errorf("entries: %d", len(entries.servers))
 		}
 		check("another server", asks("ann", "other", 100), 10)

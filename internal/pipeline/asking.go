@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // What servers may ask in all executions together, in times of approval.questions.
@@ -93,8 +93,8 @@ func (s *asking) forget(now time.Time) {
 
 // refusedAsking records that a question of a server did not reach the client. It is the first
 // of the server in the execution: a server that asks without end makes no other entries.
-func (r *record) refusedAsking(a run.Asked, why *run.Error) {
-	about := r.event(run.EventAsked)
+func (r *record) refusedAsking(a core.Asked, why *core.Error) {
+	about := r.event(core.EventAsked)
 	about.Server, about.Tool, about.Status = a.Server, a.Tool, "refused"
 	about.Facts = map[string]any{"method": a.Method, "reason": why.Message}
 	_ = r.add(about, false)

@@ -8,17 +8,17 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/pipeline/isolate"
+	"retort/internal/core"
 	"retort/internal/policy"
-	"retort/internal/run"
+	"retort/internal/sandbox"
 	"retort/internal/workspace"
 )
 
 // exceeds refuses a request that asks for more than the settings allow: a request can only
 // ask for more care.
-func (p *Pipeline) exceeds(req run.Request) *run.Error {
-	refuse := func(format string, args ...any) *run.Error {
-		return run.Errorf(run.KindInvalidArguments, "pipeline.request", format, args...)
+func (p *Pipeline) exceeds(req core.Request) *core.Error {
+	refuse := func(format string, args ...any) *core.Error {
+		return core.Errorf(core.KindInvalidArguments, "pipeline.request", format, args...)
 	}
 	if most := p.Limits.Memory; most > 0 && req.Limits.Memory > most {
 		return refuse("memory_limit: %s is more than a program may have; the most is %s (resourceLimits.memory)", inMB(req.Limits.Memory), inMB(most))
@@ -45,20 +45,20 @@ type fileScope struct {
 	none     bool
 }
 
-func parseFileScope(written string) (fileScope, *run.Error) {
+func parseFileScope(written string) (fileScope, *core.Error) {
 	switch written {
-	case "", run.FilesWorkspace:
+	case "", core.FilesWorkspace:
 		return fileScope{}, nil
-	case run.FilesReadOnly:
+	case core.FilesReadOnly:
 		return fileScope{readOnly: true}, nil
-	case run.FilesNone:
+	case core.FilesNone:
 		return fileScope{none: true}, nil
 	}
 	clean := path.Clean("/" + written)
 	folder, inside := strings.CutPrefix(clean+"/", "/workspace/")
 	if !inside || strings.Contains(written, "\x00") || strings.Contains("/"+written+"/", "/../") {
-		return fileScope{}, run.Errorf(run.KindInvalidArguments, "pipeline.request", "filesystem_scope: %q is more than a program may see; the most is %s", clippedScope(written), run.FilesWorkspace).
-			WithHint("%s, %s, %s, or a folder such as ./workspace/reports", run.FilesWorkspace, run.FilesReadOnly, run.FilesNone)
+		return fileScope{}, core.Errorf(core.KindInvalidArguments, "pipeline.request", "filesystem_scope: %q is more than a program may see; the most is %s", clippedScope(written), core.FilesWorkspace).
+			WithHint("%s, %s, %s, or a folder such as ./workspace/reports", core.FilesWorkspace, core.FilesReadOnly, core.FilesNone)
 	}
 	return fileScope{folder: strings.TrimSuffix(folder, "/")}, nil
 }
@@ -69,7 +69,7 @@ func clippedScope(written string) string {
 }
 
 // refuses says why the scope keeps a file from being used so; nil if it does not.
-func (s fileScope) refuses(name string, use policy.FileUse) *run.Error {
+func (s fileScope) refuses(name string, use policy.FileUse) *core.Error {
 	inside := s.folder == "" || name == s.folder || strings.HasPrefix(name, s.folder+"/")
 	leads := name == "." || strings.HasPrefix(s.folder, name+"/")
 	if !s.none && (inside || use == policy.LookAt && leads) && (use != policy.WriteFile || !s.readOnly) {
@@ -79,23 +79,23 @@ func (s fileScope) refuses(name string, use policy.FileUse) *run.Error {
 	if use == policy.WriteFile {
 		what = "written"
 	}
-	return run.Errorf(run.KindPolicy, "pipeline.request", "EACCES: ./workspace/%s: it must not be %s (filesystem_scope %s)", strings.TrimPrefix(name, "."), what, s)
+	return core.Errorf(core.KindPolicy, "pipeline.request", "EACCES: ./workspace/%s: it must not be %s (filesystem_scope %s)", strings.TrimPrefix(name, "."), what, s)
 }
 
 func (s fileScope) String() string {
 	switch {
 	case s.none:
-		return run.FilesNone
+		return core.FilesNone
 	case s.readOnly:
-		return run.FilesReadOnly
+		return core.FilesReadOnly
 	case s.folder != "":
 		return "./workspace/" + s.folder
 	}
-	return run.FilesWorkspace
+	return core.FilesWorkspace
 }
 
 // mayUse says why the program may not use a file of the workspace so; nil if it may.
-func (x *execution) mayUse(name string, use policy.FileUse) *run.Error {
+func (x *execution) mayUse(name string, use policy.FileUse) *core.Error {
 	if refused := x.pipeline.Policy.File(name, use); refused != nil {
 		return refused
 	}
@@ -107,12 +107,12 @@ func (x *execution) mayUse(name string, use policy.FileUse) *run.Error {
 }
 
 // restricted is mayUse for the program's files; nil if it may use them all.
-func (x *execution) restricted() func(string, workspace.Access) *run.Error {
+func (x *execution) restricted() func(string, workspace.Access) *core.Error {
 	if scope, refused := parseFileScope(x.req.FilesystemScope); refused == nil && scope == (fileScope{}) && x.pipeline.Policy.AllFiles() {
 		return nil
 	}
 	uses := map[workspace.Access]policy.FileUse{workspace.LookAt: policy.LookAt, workspace.ReadFile: policy.ReadFile, workspace.WriteFile: policy.WriteFile}
-	return func(name string, use workspace.Access) *run.Error { return x.mayUse(name, uses[use]) }
+	return func(name string, use workspace.Access) *core.Error { return x.mayUse(name, uses[use]) }
 }
 
 // required is why a person is asked about a program whatever its risk is; "" if nobody is.
@@ -125,23 +125,23 @@ func (x *execution) required() string {
 
 // approveDirect asks about a call without a program, where somebody has to be asked about
 // every program. Otherwise a call would be a way around that.
-func (x *execution) approveDirect(ctx context.Context, name string, arguments json.RawMessage) *run.Error {
+func (x *execution) approveDirect(ctx context.Context, name string, arguments json.RawMessage) *core.Error {
 	rule := x.required()
 	t, known := x.tools.Tool(name)
 	if rule == "" || !known {
 		return nil
 	}
 	d := x.pipeline.Policy.Call(t, arguments)
-	if d.Verdict == policy.Deny || x.whyAsk(t, run.Call{Server: t.Server, Tool: t.Name, Arguments: arguments}, d, false) != "" {
+	if d.Verdict == policy.Deny || x.whyAsk(t, core.Call{Server: t.Server, Tool: t.Name, Arguments: arguments}, d, false) != "" {
 		return nil // it is refused, or asked about on its way out
 	}
-	q := x.aboutCall(rule, t, run.Call{Server: t.Server, Tool: t.Name, Arguments: arguments}, d)
+	q := x.aboutCall(rule, t, core.Call{Server: t.Server, Tool: t.Name, Arguments: arguments}, d)
 	return x.asks(ctx, q)
 }
 
 // folders are the files of the workspace that a command of the program finds: those that the
 // program may read, and for writing those that it may write.
-func (x *execution) folders() (all []isolate.Folder, err error) {
+func (x *execution) folders() (all []sandbox.Folder, err error) {
 	scope, refused := parseFileScope(x.req.FilesystemScope)
 	if refused != nil {
 		return nil, refused
@@ -150,7 +150,7 @@ func (x *execution) folders() (all []isolate.Folder, err error) {
 		if !x.files.Plain(name) {
 			return // it is not there, or a link leads to it
 		}
-		all = append(all, isolate.Folder{Below: x.files.Dir(), Name: name, Target: path.Join("/workspace", name), Writable: writable})
+		all = append(all, sandbox.Folder{Below: x.files.Dir(), Name: name, Target: path.Join("/workspace", name), Writable: writable})
 	}
 	writable := policy.Common(x.pipeline.Policy.Writable(), scope.writable())
 	for _, name := range policy.Common(x.pipeline.Policy.Readable(), scope.readable()) {
@@ -164,7 +164,7 @@ func (x *execution) folders() (all []isolate.Folder, err error) {
 		}
 		add(name, true)
 	}
-	slices.SortStableFunc(all, func(a, b isolate.Folder) int { return strings.Compare(a.Target, b.Target) })
+	slices.SortStableFunc(all, func(a, b sandbox.Folder) int { return strings.Compare(a.Target, b.Target) })
 	return all, nil
 }
 

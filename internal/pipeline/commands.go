@@ -10,15 +10,15 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"retort/internal/pipeline/isolate"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/sandbox"
 )
 
 // commands are those that one program starts: one after the other, so that they take no more
 // than the program itself may have.
 type commands struct {
 	x    *execution
-	to   isolate.Commander // nil until the program has its sandbox, and where that starts none
+	to   sandbox.Commander // nil until the program has its sandbox, and where that starts none
 	turn chan struct{}
 
 	mu      sync.Mutex
@@ -42,8 +42,8 @@ type execResult struct {
 	Truncated bool   `json:"truncated"`
 }
 
-func (x *execution) commanding(sandbox isolate.Sandbox) {
-	to, _ := sandbox.(isolate.Commander)
+func (x *execution) commanding(box sandbox.Sandbox) {
+	to, _ := box.(sandbox.Commander)
 	x.commands.to = to
 }
 
@@ -51,7 +51,7 @@ func (x *execution) commanding(sandbox isolate.Sandbox) {
 func (c *commands) exec(ctx context.Context, raw json.RawMessage) (any, error) {
 	var r execRequest
 	if err := json.Unmarshal(raw, &r); err != nil || r.Command == nil {
-		return nil, run.Errorf(run.KindInvalidArguments, "pipeline.exec", "exec takes the name of a command, a list of texts, and perhaps a text as stdin")
+		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.exec", "exec takes the name of a command, a list of texts, and perhaps a text as stdin")
 	}
 	if refused := c.refusal(r); refused != nil {
 		c.note(*r.Command, refused)
@@ -67,26 +67,26 @@ func (c *commands) exec(ctx context.Context, raw json.RawMessage) (any, error) {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
-		return nil, run.Errorf(run.KindCancelled, "pipeline.exec", "the program has ended")
+		return nil, core.Errorf(core.KindCancelled, "pipeline.exec", "the program has ended")
 	}
 	return c.start(ctx, r)
 }
 
 // refusal is why a command is not started; nil counts it.
-func (c *commands) refusal(r execRequest) *run.Error {
+func (c *commands) refusal(r execRequest) *core.Error {
 	if refused := c.x.pipeline.Policy.Command(*r.Command, r.Args); refused != nil {
 		return refused
 	}
-	if r.Stdin != nil && len(*r.Stdin) > isolate.MaxStdin {
-		return run.Errorf(run.KindInvalidArguments, "pipeline.exec", "%s was given %d bytes as stdin; %d are the most", *r.Command, len(*r.Stdin), isolate.MaxStdin)
+	if r.Stdin != nil && len(*r.Stdin) > sandbox.MaxStdin {
+		return core.Errorf(core.KindInvalidArguments, "pipeline.exec", "%s was given %d bytes as stdin; %d are the most", *r.Command, len(*r.Stdin), sandbox.MaxStdin)
 	}
 	if c.to == nil {
-		return run.Errorf(run.KindSandboxUnavailable, "pipeline.exec", "there is no sandbox here that starts commands")
+		return core.Errorf(core.KindSandboxUnavailable, "pipeline.exec", "there is no sandbox here that starts commands")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if most := c.x.req.Limits.ToolCalls; c.started >= most {
-		return run.Errorf(run.KindLimit, "pipeline.exec", "the program has started %d commands, which is as many as it may", most).
+		return core.Errorf(core.KindLimit, "pipeline.exec", "the program has started %d commands, which is as many as it may", most).
 			WithHint("give a command more at once (resourceLimits.toolCalls)")
 	}
 	c.started++
@@ -96,7 +96,7 @@ func (c *commands) refusal(r execRequest) *run.Error {
 // start starts a command, with an entry of the record on disk before and one after.
 func (c *commands) start(ctx context.Context, r execRequest) (any, error) {
 	record := c.x.flight.record
-	command := isolate.Command{Name: *r.Command, Args: r.Args}
+	command := sandbox.Command{Name: *r.Command, Args: r.Args}
 	if r.Stdin != nil {
 		command.Stdin = []byte(*r.Stdin)
 	}
@@ -104,7 +104,7 @@ func (c *commands) start(ctx context.Context, r execRequest) (any, error) {
 	if command.Folders, failed = c.x.folders(); failed != nil {
 		return nil, failed
 	}
-	if slices.ContainsFunc(command.Folders, func(f isolate.Folder) bool { return f.Writable }) {
+	if slices.ContainsFunc(command.Folders, func(f sandbox.Folder) bool { return f.Writable }) {
 		command.Full = c.x.files.Full
 		defer c.x.files.Full() // what was written counts from now on
 	}
@@ -113,9 +113,9 @@ func (c *commands) start(ctx context.Context, r execRequest) (any, error) {
 	}
 	began := time.Now()
 	ended, err := c.to.Start(ctx, command)
-	record.commandEnded(command.Name, ended, time.Since(began), run.AsError(err))
+	record.commandEnded(command.Name, ended, time.Since(began), core.AsError(err))
 	if err != nil {
-		return nil, run.AsError(err)
+		return nil, core.AsError(err)
 	}
 	return execResult{Code: ended.Code, Stdout: c.shown(ended.Stdout), Stderr: c.shown(ended.Stderr), Truncated: ended.Truncated}, nil
 }
@@ -137,7 +137,7 @@ func (c *commands) shown(output []byte) string {
 }
 
 // note records a refusal.
-func (c *commands) note(name string, refused *run.Error) {
+func (c *commands) note(name string, refused *core.Error) {
 	c.mu.Lock()
 	c.refused++
 	n := c.refused
@@ -158,23 +158,23 @@ func (c *commands) warning() []string {
 }
 
 // command records that a command is about to be started.
-func (r *record) command(c isolate.Command) *run.Error {
+func (r *record) command(c sandbox.Command) *core.Error {
 	if r.to == nil {
 		return nil
 	}
 	arguments, err := json.Marshal(c.Args)
 	if err != nil {
-		return run.Errorf(run.KindInternal, "pipeline.exec", "the arguments cannot be recorded: %w", err)
+		return core.Errorf(core.KindInternal, "pipeline.exec", "the arguments cannot be recorded: %w", err)
 	}
-	e := r.event(run.EventCommand)
+	e := r.event(core.EventCommand)
 	e.Status, e.Bytes = "started", int64(len(c.Stdin))
 	e.Facts = map[string]any{"command": r.text(c.Name), "arguments": len(c.Args), "digest": r.to.Digest(arguments)}
 	e.Body = bodyOf(asked{Arguments: r.json(arguments)})
 	return r.add(e, true)
 }
 
-func (r *record) commandEnded(name string, ended isolate.Ended, took time.Duration, failed *run.Error) {
-	e := r.event(run.EventCommand)
+func (r *record) commandEnded(name string, ended sandbox.Ended, took time.Duration, failed *core.Error) {
+	e := r.event(core.EventCommand)
 	e.Status, e.Duration, e.Bytes = "ended", took, int64(len(ended.Stdout)+len(ended.Stderr))
 	e.Facts = map[string]any{"command": r.text(name), "code": ended.Code}
 	if ended.Truncated {
@@ -187,8 +187,8 @@ func (r *record) commandEnded(name string, ended isolate.Ended, took time.Durati
 	_ = r.add(e, false) // that it began is on disk
 }
 
-func (r *record) commandRefused(name string, refused *run.Error) {
-	e := r.event(run.EventCommand)
+func (r *record) commandRefused(name string, refused *core.Error) {
+	e := r.event(core.EventCommand)
 	e.Status, e.Facts = "refused", map[string]any{"command": r.text(clipped(name)), "error": refused.Kind}
 	e.Body = bodyOf(said{Error: r.text(refused.Message)})
 	_ = r.add(e, false) // it is refused all the same

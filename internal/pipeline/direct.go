@@ -4,21 +4,21 @@ import (
 	"context"
 	"encoding/json"
 
+	"retort/internal/core"
 	"retort/internal/pipeline/relay"
-	"retort/internal/run"
 )
 
 // Pass makes one request of a client to a server, through the same relay as calls of
 // programs. The Outcome's result is MCP's, as the server gave it but for what is hidden.
-func (p *Pipeline) Pass(ctx context.Context, req run.Request, r run.Passed) run.Outcome {
+func (p *Pipeline) Pass(ctx context.Context, req core.Request, r core.Passed) core.Outcome {
 	p, req = p.forNewExecution(), p.complete(req)
 	req.Code, req.NoCache = "", true
 	name := r.Server + "." + r.Tool
 	what := map[string]any{"direct": true, "method": r.Method}
-	return p.fly(ctx, req, what, asked{Name: name, Arguments: r.Arguments}, func(ctx context.Context, f *flight) run.Outcome { return p.pass(ctx, req, r, f) })
+	return p.fly(ctx, req, what, asked{Name: name, Arguments: r.Arguments}, func(ctx context.Context, f *flight) core.Outcome { return p.pass(ctx, req, r, f) })
 }
 
-func (p *Pipeline) pass(ctx context.Context, req run.Request, r run.Passed, f *flight) run.Outcome {
+func (p *Pipeline) pass(ctx context.Context, req core.Request, r core.Passed, f *flight) core.Outcome {
 	ctx, free := p.claiming(ctx, req)
 	defer free()
 	x, err := p.open(req, f, nil)
@@ -27,19 +27,19 @@ func (p *Pipeline) pass(ctx context.Context, req run.Request, r run.Passed, f *f
 	}
 	x.callTimeout, x.exact = x.req.Limits.Timeout, &r
 	x.see(x.passable(r))
-	result, err := x.host.Call(ctx, run.Call{Server: r.Server, Tool: r.Tool, Arguments: r.Arguments})
+	result, err := x.host.Call(ctx, core.Call{Server: r.Server, Tool: r.Tool, Arguments: r.Arguments})
 	if err == nil {
 		err = p.admit(ctx, len(result.Value))
 	}
 	if err != nil {
 		return x.fail(err)
 	}
-	return x.close(run.Outcome{ExecutionID: req.ID, Status: run.StatusOK, Result: result.Value})
+	return x.close(core.Outcome{ExecutionID: req.ID, Status: core.StatusOK, Result: result.Value})
 }
 
 // passable is the tools that a request can name: those that are seen, or one that stands for
 // a method, by whose name the policy judges it.
-func (x *execution) passable(r run.Passed) *run.Toolset {
+func (x *execution) passable(r core.Passed) *core.Toolset {
 	if r.Method == "" {
 		return x.tools
 	}
@@ -47,9 +47,9 @@ func (x *execution) passable(r run.Passed) *run.Toolset {
 }
 
 // method is a set of tools with one that stands for a method of a server.
-func method(server, name string) *run.Toolset {
-	t := &run.Tool{Server: server, Name: name, TypeScript: name, Python: name}
-	return run.NewToolset([]*run.Server{{Name: server, TypeScript: server, Python: server, Tools: []*run.Tool{t}}})
+func method(server, name string) *core.Toolset {
+	t := &core.Tool{Server: server, Name: name, TypeScript: name, Python: name}
+	return core.NewToolset([]*core.Server{{Name: server, TypeScript: server, Python: server, Tools: []*core.Tool{t}}})
 }
 
 // around has f look at a document that may be a result of MCP.

@@ -8,20 +8,20 @@ import (
 	"strings"
 	"sync"
 
-	"retort/internal/pipeline/gate/approval"
+	"retort/internal/core"
+	"retort/internal/pipeline/approval"
 	"retort/internal/pipeline/relay"
 	"retort/internal/pipeline/report"
 	"retort/internal/policy"
-	"retort/internal/run"
 )
 
 // rehearse runs a program without its effects: calls that only read are made, the
 // others are recorded. The request is answered with what was recorded; if a person
 // then approves exactly that, the program runs.
-func (p *Pipeline) rehearse(ctx context.Context, req run.Request, f *flight) run.Outcome {
+func (p *Pipeline) rehearse(ctx context.Context, req core.Request, f *flight) core.Outcome {
 	recorded := &plan{rehearsal: true, touched: map[string]bool{}, mask: func(raw json.RawMessage) json.RawMessage { return raw }}
 	o := p.perform(ctx, req, f, recorded)
-	if o.Status != run.StatusOK || len(recorded.effects) == 0 {
+	if o.Status != core.StatusOK || len(recorded.effects) == 0 {
 		return o
 	}
 	f.tell(o)
@@ -35,7 +35,7 @@ type plan struct {
 	mask      func(json.RawMessage) json.RawMessage // what the model may see of arguments
 
 	mu      sync.Mutex
-	effects []run.Intended
+	effects []core.Intended
 	size    int             // of their arguments, in bytes
 	left    map[string]int  // of those that were approved, by what they are
 	touched map[string]bool // files that a dry run would have written
@@ -44,7 +44,7 @@ type plan struct {
 // maxPlan bounds the arguments of one plan, in bytes: a person has to read them.
 const maxPlan = 4 << 20
 
-func approved(effects []run.Intended) *plan {
+func approved(effects []core.Intended) *plan {
 	p := &plan{effects: effects, left: map[string]int{}}
 	for _, e := range effects {
 		p.left[keyOf(e)]++
@@ -52,32 +52,32 @@ func approved(effects []run.Intended) *plan {
 	return p
 }
 
-func keyOf(e run.Intended) string {
+func keyOf(e core.Intended) string {
 	key, _ := json.Marshal([]string{e.Server, e.Tool, e.Pin, string(e.Arguments)})
 	return string(key)
 }
 
 // record notes a call that was not made.
-func (p *plan) record(t *run.Tool, c run.Call, d policy.Decision) *run.Error {
+func (p *plan) record(t *core.Tool, c core.Call, d policy.Decision) *core.Error {
 	e := intended(t, c)
 	e.Effect, e.Reason, e.Shown = d.Effect.Kind.String(), d.Effect.Reason, p.mask(e.Arguments)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.size += len(e.Arguments); p.size > maxPlan {
-		return run.Errorf(run.KindLimit, "pipeline.dryrun", "the effects of this program are more than a person can be shown (%d bytes)", maxPlan).
+		return core.Errorf(core.KindLimit, "pipeline.dryrun", "the effects of this program are more than a person can be shown (%d bytes)", maxPlan).
 			WithHint("do less in one program")
 	}
 	p.effects = append(p.effects, e)
 	return nil
 }
 
-func intended(t *run.Tool, c run.Call) run.Intended {
-	return run.Intended{Server: c.Server, Tool: c.Tool, Arguments: approval.Canonical(c.Arguments), Pin: t.Pin}
+func intended(t *core.Tool, c core.Call) core.Intended {
+	return core.Intended{Server: c.Server, Tool: c.Tool, Arguments: approval.Canonical(c.Arguments), Pin: t.Pin}
 }
 
 // takes reports whether a call is one of those that were approved and have not been
 // made. From then on it counts as made.
-func (p *plan) takes(t *run.Tool, c run.Call) bool {
+func (p *plan) takes(t *core.Tool, c core.Call) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := keyOf(intended(t, c))
@@ -112,7 +112,7 @@ const maxTouched = 20
 var writers = []string{"write_file", "make_dir", "remove_file", "rename_file"}
 
 // rehearsed adds to an Outcome what did not happen.
-func (x *execution) rehearsed(o run.Outcome) run.Outcome {
+func (x *execution) rehearsed(o core.Outcome) core.Outcome {
 	o.DryRun = true
 	report.Effects(&o, forModel(x.plan.effects), x.reporting())
 	if len(x.plan.touched) > 0 {
@@ -124,26 +124,26 @@ func (x *execution) rehearsed(o run.Outcome) run.Outcome {
 		o.Warnings = append(o.Warnings, "files are as before the dry run; the program would change "+strings.Join(names, ", "))
 	}
 	o.Warnings = append(o.Warnings, x.commands.warning()...)
-	if o.Error != nil && len(x.plan.effects) > 0 && o.Status == run.StatusError && o.Error.Hint == "" {
+	if o.Error != nil && len(x.plan.effects) > 0 && o.Status == core.StatusError && o.Error.Hint == "" {
 		o.Error = o.Error.WithHint("calls that may have effects were answered with made-up values of the shape that the tool declares, {} if it declares none: the program may need their real answers")
 	}
 	return o
 }
 
-func forModel(effects []run.Intended) []run.Intended {
-	return run.Approval{Question: run.Question{Effects: effects}}.ForModel().Effects
+func forModel(effects []core.Intended) []core.Intended {
+	return core.Approval{Question: core.Question{Effects: effects}}.ForModel().Effects
 }
 
 // tell answers the request before the flight has ended, as soon as it waits for a
 // person.
-func (f *flight) tell(o run.Outcome) {
+func (f *flight) tell(o core.Outcome) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.interim, f.channel = &o, nil
 }
 
 // told is the Outcome of a dry run that waits to be approved, once.
-func (f *flight) told() *run.Outcome {
+func (f *flight) told() *core.Outcome {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	o := f.interim
@@ -152,7 +152,7 @@ func (f *flight) told() *run.Outcome {
 }
 
 // proposed answers with a dry run, of which the effects wait for a person.
-func (p *Pipeline) proposed(f *flight, o run.Outcome, waiting []run.Approval) run.Outcome {
+func (p *Pipeline) proposed(f *flight, o core.Outcome, waiting []core.Approval) core.Outcome {
 	if err := p.detach(f); err != nil {
 		p.Flights.land(f)
 		o.Warnings = append(o.Warnings, "it cannot be approved, since what it does then could not be noted: "+err.Error())

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"retort/internal/core"
 	"retort/internal/policy"
-	"retort/internal/run"
 	"retort/internal/workspace"
 )
 
@@ -26,18 +26,18 @@ var images = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // WriteFile writes or appends to a file of a session's workspace. encoding is utf8, the
 // same as "", or base64.
-func (p *Pipeline) WriteFile(session, name, content, encoding string, appends bool) (out run.FileWritten, err error) {
+func (p *Pipeline) WriteFile(session, name, content, encoding string, appends bool) (out core.FileWritten, err error) {
 	data := []byte(content)
 	switch encoding {
 	case "", "utf8":
 	case "base64":
 		if data, err = base64.StdEncoding.DecodeString(content); err != nil {
-			return out, run.Errorf(run.KindInvalidArguments, "workspace.write", "the content is no base64: %v", err)
+			return out, core.Errorf(core.KindInvalidArguments, "workspace.write", "the content is no base64: %v", err)
 		}
 	default:
 		return out, badEncoding(encoding)
 	}
-	if refused := p.noted(run.EventFile, session, "write", map[string]any{"bytes": len(data), "append": appends}, asked{Name: name}); refused != nil {
+	if refused := p.noted(core.EventFile, session, "write", map[string]any{"bytes": len(data), "append": appends}, asked{Name: name}); refused != nil {
 		return out, refused
 	}
 	err = p.within(session, name, policy.WriteFile, func(w *workspace.Workspace, path string) error {
@@ -49,14 +49,14 @@ func (p *Pipeline) WriteFile(session, name, content, encoding string, appends bo
 			return err
 		}
 		info, err := w.Stat(path)
-		out = run.FileWritten{Path: path, Bytes: info.Bytes}
+		out = core.FileWritten{Path: path, Bytes: info.Bytes}
 		return err
 	})
 	return out, err
 }
 
 func badEncoding(encoding string) error {
-	return run.Errorf(run.KindInvalidArguments, "workspace", "there is no encoding %q", encoding).WithHint("utf8 or base64")
+	return core.Errorf(core.KindInvalidArguments, "workspace", "there is no encoding %q", encoding).WithHint("utf8 or base64")
 }
 
 // within does something with a path in the workspace of a session.
@@ -79,12 +79,12 @@ func (p *Pipeline) within(session, name string, use policy.FileUse, do func(w *w
 // ReadFile is a part of a file, without what is personal in it: from offset on, at most
 // limit bytes, 0 for what is worth its tokens. Both count in what the model sees. An image
 // comes whole.
-func (p *Pipeline) ReadFile(session, name string, offset, limit int64, encoding string) (part run.FilePart, err error) {
+func (p *Pipeline) ReadFile(session, name string, offset, limit int64, encoding string) (part core.FilePart, err error) {
 	if encoding != "" && encoding != "utf8" && encoding != "base64" {
 		return part, badEncoding(encoding)
 	}
 	if offset < 0 || limit < 0 {
-		return part, run.Errorf(run.KindInvalidArguments, "workspace.read", "offset and limit must not be negative")
+		return part, core.Errorf(core.KindInvalidArguments, "workspace.read", "offset and limit must not be negative")
 	}
 	err = p.within(session, name, policy.ReadFile, func(w *workspace.Workspace, path string) error {
 		r := reading{pipeline: p, session: session, workspace: w, path: path, encoding: encoding}
@@ -94,8 +94,8 @@ func (p *Pipeline) ReadFile(session, name string, offset, limit int64, encoding 
 	if err != nil {
 		return part, err
 	}
-	if refused := p.noted(run.EventFile, session, "read", map[string]any{"offset": offset, "bytes": part.Bytes}, asked{Name: name}); refused != nil {
-		return run.FilePart{}, refused
+	if refused := p.noted(core.EventFile, session, "read", map[string]any{"offset": offset, "bytes": part.Bytes}, asked{Name: name}); refused != nil {
+		return core.FilePart{}, refused
 	}
 	return part, nil
 }
@@ -116,10 +116,10 @@ type reading struct {
 	encoding  string
 }
 
-func (r *reading) part(offset, limit int64) (run.FilePart, error) {
+func (r *reading) part(offset, limit int64) (core.FilePart, error) {
 	head, size, err := r.workspace.ReadAt(r.path, 0, 512)
 	if err != nil {
-		return run.FilePart{}, err
+		return core.FilePart{}, err
 	}
 	kind := http.DetectContentType(head)
 	if slices.Contains(images, kind) && r.encoding == "" {
@@ -127,9 +127,9 @@ func (r *reading) part(offset, limit int64) (run.FilePart, error) {
 	}
 	data, size, err := r.shown(offset, limit, size, slices.Contains(images, kind))
 	if err != nil {
-		return run.FilePart{}, err
+		return core.FilePart{}, err
 	}
-	out := run.FilePart{Path: r.path, Bytes: size}
+	out := core.FilePart{Path: r.path, Bytes: size}
 	if r.encoding == "base64" {
 		out.Content = base64.StdEncoding.EncodeToString(data)
 	} else {
@@ -151,18 +151,18 @@ func text(path string, data []byte) ([]byte, error) {
 		whole = whole[:len(whole)-1]
 	}
 	if !utf8.Valid(whole) || len(whole) == 0 && len(data) > 0 {
-		return nil, run.Errorf(run.KindInvalidArguments, "workspace.read", "%s is no text in UTF-8 there", path).
+		return nil, core.Errorf(core.KindInvalidArguments, "workspace.read", "%s is no text in UTF-8 there", path).
 			WithHint("read it with encoding base64, at an offset that next_offset gave, or in a program")
 	}
 	return whole, nil
 }
 
-func (r *reading) image(kind string, size int64) (run.FilePart, error) {
+func (r *reading) image(kind string, size int64) (core.FilePart, error) {
 	if size > maxImage {
-		return run.FilePart{}, run.Errorf(run.KindLimit, "workspace.read", "%s is an image of %d bytes, at most %d are shown", r.path, size, maxImage)
+		return core.FilePart{}, core.Errorf(core.KindLimit, "workspace.read", "%s is an image of %d bytes, at most %d are shown", r.path, size, maxImage)
 	}
 	data, _, err := r.workspace.ReadAt(r.path, 0, size)
-	return run.FilePart{Path: r.path, Bytes: size, MIMEType: kind, Image: data}, err
+	return core.FilePart{Path: r.path, Bytes: size, MIMEType: kind, Image: data}, err
 }
 
 // shown is a part of the file as the model may see it. What is personal is hidden in the
@@ -176,7 +176,7 @@ func (r *reading) shown(offset, limit, size int64, image bool) ([]byte, int64, e
 		return r.workspace.ReadAt(r.path, offset, limit)
 	}
 	if size > maxHidden {
-		return nil, 0, run.Errorf(run.KindLimit, "workspace.read", "%s has %d bytes, at most %d are looked through for personal data", r.path, size, maxHidden).
+		return nil, 0, core.Errorf(core.KindLimit, "workspace.read", "%s has %d bytes, at most %d are looked through for personal data", r.path, size, maxHidden).
 			WithHint("read what you need of it in a program")
 	}
 	data, _, err := r.workspace.ReadAt(r.path, 0, size)
@@ -184,7 +184,7 @@ func (r *reading) shown(offset, limit, size int64, image bool) ([]byte, int64, e
 		return nil, 0, err
 	}
 	if !utf8.Valid(data) {
-		return nil, 0, run.Errorf(run.KindPolicy, "workspace.read", "%s is no text, and what is personal in it could not be hidden", r.path).
+		return nil, 0, core.Errorf(core.KindPolicy, "workspace.read", "%s is no text, and what is personal in it could not be hidden", r.path).
 			WithHint("read it in a program")
 	}
 	if data, err = screen.Outgoing(data); err != nil {
@@ -198,7 +198,7 @@ func (r *reading) shown(offset, limit, size int64, image bool) ([]byte, int64, e
 }
 
 // ListFiles are the files of a session's workspace below a folder that fit a glob.
-func (p *Pipeline) ListFiles(session, below, glob string) (list run.FileList, err error) {
+func (p *Pipeline) ListFiles(session, below, glob string) (list core.FileList, err error) {
 	screen, err := p.screened(session)
 	if err != nil {
 		return list, err
@@ -206,9 +206,9 @@ func (p *Pipeline) ListFiles(session, below, glob string) (list run.FileList, er
 	err = p.within(session, below, policy.LookAt, func(w *workspace.Workspace, path string) error {
 		files, total, err := w.Files(path, glob, maxListed)
 		listed := len(files)
-		files = slices.DeleteFunc(files, func(f run.FileEntry) bool { return p.Policy.File(f.Path, policy.LookAt) != nil })
+		files = slices.DeleteFunc(files, func(f core.FileEntry) bool { return p.Policy.File(f.Path, policy.LookAt) != nil })
 		total -= listed - len(files)
-		list.Files = append([]run.FileEntry{}, files...)
+		list.Files = append([]core.FileEntry{}, files...)
 		if total > len(files) {
 			list.Total = total
 		}
@@ -223,7 +223,7 @@ func (p *Pipeline) ListFiles(session, below, glob string) (list run.FileList, er
 }
 
 // Kept is what a session holds; what cannot be read counts as nothing.
-func (p *Pipeline) Kept(session string) (k run.Kept) {
+func (p *Pipeline) Kept(session string) (k core.Kept) {
 	own := p.own(session)
 	k.Files, k.Bytes = p.Workspaces.Holds(own)
 	if keys, err := p.States.Of(own).Keys(); err == nil {

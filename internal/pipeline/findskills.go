@@ -3,8 +3,8 @@ package pipeline
 import (
 	"strings"
 
-	"retort/internal/pipeline/discover/index"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/pipeline/search/index"
 	"retort/internal/skills"
 )
 
@@ -12,14 +12,14 @@ import (
 const maxFoundSkills = 3
 
 // findSkills finds the skills that fit a search for tools.
-func (p *Pipeline) findSkills(q run.Query) []run.FoundSkill {
-	var found []run.FoundSkill
+func (p *Pipeline) findSkills(q core.Query) []core.FoundSkill {
+	var found []core.FoundSkill
 	for _, s := range p.rankSkills(q.Text, maxFoundSkills) {
 		info := p.infoOf(s)
-		if q.Detail == run.DetailName {
+		if q.Detail == core.DetailName {
 			info.Description = ""
 		}
-		found = append(found, run.FoundSkill{Name: info.Name, Description: info.Description, Use: info.Use})
+		found = append(found, core.FoundSkill{Name: info.Name, Description: info.Description, Use: info.Use})
 	}
 	return found
 }
@@ -31,17 +31,17 @@ func (p *Pipeline) rankSkills(query string, limit int) []skills.Skill {
 		return all
 	}
 	byName := map[string]skills.Skill{}
-	shelf := &run.Server{Name: "skills"}
+	shelf := &core.Server{Name: "skills"}
 	for _, s := range all {
 		byName[s.Name] = s
 		text := s.Description + ". " + strings.Join(s.Tags, ", ") + ". " + strings.Join(s.Triggers, ", ") + "."
 		for _, f := range s.Functions {
 			text += " " + f.Name
 		}
-		shelf.Tools = append(shelf.Tools, &run.Tool{Server: "skills", Name: s.Name, Description: text, Pin: s.Version})
+		shelf.Tools = append(shelf.Tools, &core.Tool{Server: "skills", Name: s.Name, Description: text, Pin: s.Version})
 	}
 	x := index.New()
-	x.Update(run.NewToolset([]*run.Server{shelf}))
+	x.Update(core.NewToolset([]*core.Server{shelf}))
 	hits, _ := x.Search(query, index.Filter{}, limit)
 	var found []skills.Skill
 	for _, h := range hits {

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"retort/internal/deadline"
-	"retort/internal/pipeline/gate/approval"
-	"retort/internal/run"
+	"retort/internal/base/deadline"
+	"retort/internal/core"
+	"retort/internal/pipeline/approval"
 )
 
 // Flights are the executions under way. One that waits for a person can outlive
@@ -39,17 +39,17 @@ type flight struct {
 	journal       *approval.Journal
 	table         *approval.Table
 	record        *record
-	permit        run.Permit    // of whoever asked for it
+	permit        core.Permit   // of whoever asked for it
 	revision      uint64        // of the servers when it began; see relay.Execution
 	theirs        *theirs       // what servers ask meanwhile
 	ended         chan struct{} // closed when outcome is there
-	outcome       run.Outcome
+	outcome       core.Outcome
 	turn          chan struct{} // holds one token: a person is asked one thing at a time
 
 	mu       sync.Mutex
-	channel  run.Channel   // of the request that is answered with the Outcome; nil if there is none
+	channel  core.Channel  // of the request that is answered with the Outcome; nil if there is none
 	news     chan struct{} // closed and made anew when a question is left to other channels
-	interim  *run.Outcome  // what the request is told once a person is asked; see tell
+	interim  *core.Outcome // what the request is told once a person is asked; see tell
 	detached bool
 	landed   time.Time // when it ended with nobody there
 }
@@ -60,23 +60,23 @@ const together = 20 * time.Millisecond
 
 // fly makes an execution, on a context of its own, and follows it. what and body are
 // recorded of the request.
-func (p *Pipeline) fly(ctx context.Context, req run.Request, what map[string]any, body asked, execute func(context.Context, *flight) run.Outcome) run.Outcome {
+func (p *Pipeline) fly(ctx context.Context, req core.Request, what map[string]any, body asked, execute func(context.Context, *flight) core.Outcome) core.Outcome {
 	id := req.ID
 	if refused := p.Policy.Refused(); refused != nil {
-		return run.Outcome{ExecutionID: id, Status: run.StatusDenied, Error: refused}
+		return core.Outcome{ExecutionID: id, Status: core.StatusDenied, Error: refused}
 	}
 	ctx = p.Permitted(ctx)
 	permitted, expire := deadline.WhilePermitted(context.WithoutCancel(ctx))
 	own, cancel := context.WithCancelCause(permitted)
 	f := &flight{
-		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.Of(id), table: p.Approvals.Table, permit: run.PermitOf(ctx), revision: p.Relay.Revision(),
+		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.Of(id), table: p.Approvals.Table, permit: core.PermitOf(ctx), revision: p.Relay.Revision(),
 		theirs: newTheirs(p.Approvals.Bounds, p.Policy.Principal(), &p.Flights.asking),
-		ended:  make(chan struct{}), turn: make(chan struct{}, 1), channel: run.ChannelOf(ctx), news: make(chan struct{}),
+		ended:  make(chan struct{}), turn: make(chan struct{}, 1), channel: core.ChannelOf(ctx), news: make(chan struct{}),
 	}
 	f.turn <- struct{}{}
 	if err := p.Flights.add(f); err != nil {
 		expire()
-		return run.Outcome{ExecutionID: id, Status: run.StatusRejected, Error: err}
+		return core.Outcome{ExecutionID: id, Status: core.StatusRejected, Error: err}
 	}
 	go func() {
 		defer p.Flights.all.Done()
@@ -98,8 +98,8 @@ func (p *Pipeline) fly(ctx context.Context, req run.Request, what map[string]any
 
 // Permitted returns a context whose Permit also ends when the policy allows the principal nothing any more.
 func (p *Pipeline) Permitted(ctx context.Context) context.Context {
-	permit, policy := run.PermitOf(ctx), p.Policy
-	return run.WithPermit(ctx, run.Permit{Credential: permit.Credential, Check: func() *run.Error {
+	permit, policy := core.PermitOf(ctx), p.Policy
+	return core.WithPermit(ctx, core.Permit{Credential: permit.Credential, Check: func() *core.Error {
 		if refused := policy.Refused(); refused != nil {
 			return refused
 		}
@@ -108,10 +108,10 @@ func (p *Pipeline) Permitted(ctx context.Context) context.Context {
 }
 
 // noting executes what is noted on disk from the beginning on.
-func noting(id string, execute func(context.Context, *flight) run.Outcome) func(context.Context, *flight) run.Outcome {
-	return func(ctx context.Context, f *flight) run.Outcome {
+func noting(id string, execute func(context.Context, *flight) core.Outcome) func(context.Context, *flight) core.Outcome {
+	return func(ctx context.Context, f *flight) core.Outcome {
 		if err := f.journal.Keep(); err != nil {
-			return run.Outcome{ExecutionID: id, Status: run.StatusError, Error: run.Errorf(run.KindInternal, "pipeline", "it did not run, since what it does could not be noted: %w", err)}
+			return core.Outcome{ExecutionID: id, Status: core.StatusError, Error: core.Errorf(core.KindInternal, "pipeline", "it did not run, since what it does could not be noted: %w", err)}
 		}
 		return execute(ctx, f)
 	}
@@ -119,12 +119,12 @@ func noting(id string, execute func(context.Context, *flight) run.Outcome) func(
 
 // Cancel ends an execution, also one that waits for a person, and gives its Outcome. It
 // reports false if there is none.
-func (p *Pipeline) Cancel(id string) (run.Outcome, bool) {
+func (p *Pipeline) Cancel(id string) (core.Outcome, bool) {
 	p.Flights.mu.Lock()
 	f, ok := p.Flights.flying[id]
 	p.Flights.mu.Unlock()
 	if !ok || f.principal != p.Policy.Principal() {
-		return run.Outcome{}, false
+		return core.Outcome{}, false
 	}
 	f.cancel(nil)
 	<-f.ended
@@ -132,14 +132,14 @@ func (p *Pipeline) Cancel(id string) (run.Outcome, bool) {
 }
 
 // recorded executes between a first entry of the record and a last one.
-func (p *Pipeline) recorded(ctx context.Context, req run.Request, what map[string]any, body asked, f *flight, execute func(context.Context, *flight) run.Outcome) run.Outcome {
+func (p *Pipeline) recorded(ctx context.Context, req core.Request, what map[string]any, body asked, f *flight, execute func(context.Context, *flight) core.Outcome) core.Outcome {
 	f.record = p.begin(req, what, body)
-	ctx, ended := f.record.step(ctx, run.StepExecution, f.record.requested(req))
-	o := f.withheld(execute(run.WithChannel(ctx, f.ask), f))
+	ctx, ended := f.record.step(ctx, core.StepExecution, f.record.requested(req))
+	o := f.withheld(execute(core.WithChannel(ctx, f.ask), f))
 	if refused := f.record.ready(); refused == nil { // what has not begun has no end
 		o = p.warned(f.record.end(o))
 	}
-	o.Trace = run.TraceOf(ctx).ID()
+	o.Trace = core.TraceOf(ctx).ID()
 	if p.Tracer != nil {
 		ended(f.record.ended(o))
 	}
@@ -148,22 +148,22 @@ func (p *Pipeline) recorded(ctx context.Context, req run.Request, what map[strin
 
 // withheld returns an Outcome without what the execution came to, if whoever asked for it may not
 // have it any more.
-func (f *flight) withheld(o run.Outcome) run.Outcome {
+func (f *flight) withheld(o core.Outcome) core.Outcome {
 	refused := f.permit.Refused()
 	if refused == nil {
 		return o
 	}
-	return run.Outcome{ExecutionID: o.ExecutionID, Status: run.StatusCancelled, Error: refused, Stats: o.Stats}
+	return core.Outcome{ExecutionID: o.ExecutionID, Status: core.StatusCancelled, Error: refused, Stats: o.Stats}
 }
 
-func (s *Flights) add(f *flight) *run.Error {
+func (s *Flights) add(f *flight) *core.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return run.Errorf(run.KindCancelled, "pipeline", "the engine is closed")
+		return core.Errorf(core.KindCancelled, "pipeline", "the engine is closed")
 	}
 	if _, taken := s.flying[f.id]; taken {
-		return run.Errorf(run.KindInvalidArguments, "pipeline", "there is an execution %q already", f.id)
+		return core.Errorf(core.KindInvalidArguments, "pipeline", "there is an execution %q already", f.id)
 	}
 	s.flying[f.id] = f
 	s.all.Add(1)
@@ -173,7 +173,7 @@ func (s *Flights) add(f *flight) *run.Error {
 // follow waits for the Outcome, or until nobody can be asked about what waits for
 // so long. free ends the bond between ctx and the execution; it reports false if
 // ctx has ended it already.
-func (p *Pipeline) follow(ctx context.Context, f *flight, patience time.Duration, free func() bool) run.Outcome {
+func (p *Pipeline) follow(ctx context.Context, f *flight, patience time.Duration, free func() bool) core.Outcome {
 	for {
 		news := f.tidings()
 		if f.left() && len(p.Approvals.Table.Waiting(f.id)) > 0 {
@@ -207,12 +207,12 @@ func (f *flight) wait(ctx context.Context, patience time.Duration) bool {
 
 // ask is the channel of the execution: that of the request that follows it. It puts
 // the answer on the table itself.
-func (f *flight) ask(ctx context.Context, a run.Approval) (run.Answer, bool) {
+func (f *flight) ask(ctx context.Context, a core.Approval) (core.Answer, bool) {
 	select {
 	case <-f.turn:
 		defer func() { f.turn <- struct{}{} }()
 	case <-ctx.Done():
-		return run.Answer{}, false
+		return core.Answer{}, false
 	}
 	f.mu.Lock()
 	channel := f.channel
@@ -222,7 +222,7 @@ func (f *flight) ask(ctx context.Context, a run.Approval) (run.Answer, bool) {
 	}
 	a, waits := f.table.Group(a.ID)
 	if !waits {
-		return run.Answer{}, false // what was asked before it was enough
+		return core.Answer{}, false // what was asked before it was enough
 	}
 	if channel != nil && ctx.Err() == nil {
 		answer, ok := channel(ctx, a)
@@ -231,7 +231,7 @@ func (f *flight) ask(ctx context.Context, a run.Approval) (run.Answer, bool) {
 			_ = f.table.Decide(a.ID, a.Digest, answer) // before the next is asked: it may be covered
 		}
 		if ok || ctx.Err() != nil {
-			return run.Answer{}, false
+			return core.Answer{}, false
 		}
 	}
 	f.mu.Lock()
@@ -239,7 +239,7 @@ func (f *flight) ask(ctx context.Context, a run.Approval) (run.Answer, bool) {
 	f.channel = nil
 	close(f.news)
 	f.news = make(chan struct{})
-	return run.Answer{}, false
+	return core.Answer{}, false
 }
 
 // gather gives the execution the time to ask what it asks at once, so that equal questions are
@@ -268,7 +268,7 @@ func (f *flight) left() bool {
 
 // asking answers for an execution that waits for a person: with its dry run, if that
 // was not told yet.
-func (p *Pipeline) asking(f *flight, dry *run.Outcome, waiting []run.Approval) run.Outcome {
+func (p *Pipeline) asking(f *flight, dry *core.Outcome, waiting []core.Approval) core.Outcome {
 	if dry != nil {
 		return p.proposed(f, *dry, waiting)
 	}
@@ -291,8 +291,8 @@ func (p *Pipeline) detach(f *flight) error {
 }
 
 // shown is what waits, without what the model has seen already.
-func shown(waiting []run.Approval) []run.Approval {
-	list := make([]run.Approval, len(waiting))
+func shown(waiting []core.Approval) []core.Approval {
+	list := make([]core.Approval, len(waiting))
 	for i, a := range waiting {
 		a = a.ForModel()
 		a.Code, a.Skills, a.Effects, a.Change = "", nil, nil, "" // nor what it must not see yet
@@ -303,24 +303,24 @@ func shown(waiting []run.Approval) []run.Approval {
 }
 
 // pending answers for an execution that goes on without the request.
-func (p *Pipeline) pending(f *flight, waiting []run.Approval) run.Outcome {
+func (p *Pipeline) pending(f *flight, waiting []core.Approval) core.Outcome {
 	if err := p.detach(f); err != nil {
 		o := p.Flights.land(f)
 		o.Warnings = append(o.Warnings, "it was cancelled, since what it does could not be noted: "+err.Error())
 		return o
 	}
-	o := run.Outcome{ExecutionID: f.id, Status: run.StatusPendingApproval, Approvals: shown(run.Grouped(waiting))}
+	o := core.Outcome{ExecutionID: f.id, Status: core.StatusPendingApproval, Approvals: shown(core.Grouped(waiting))}
 	var actions []string
 	for _, a := range waiting {
 		actions = append(actions, a.Action())
 	}
-	o.Error = run.Errorf(run.KindPolicy, "approval", "a person has to approve: %s", strings.Join(slices.Compact(actions), "; ")).
+	o.Error = core.Errorf(core.KindPolicy, "approval", "a person has to approve: %s", strings.Join(slices.Compact(actions), "; ")).
 		WithHint("ask the person to run in a terminal: retort approvals approve %s. Then call resume_execution with the execution_id. Do not send the program again: it goes on where it stands", waiting[0].ID)
 	return o
 }
 
 // land hands an Outcome out, once it is there.
-func (s *Flights) land(f *flight) run.Outcome {
+func (s *Flights) land(f *flight) core.Outcome {
 	s.mu.Lock()
 	delete(s.flying, f.id)
 	s.mu.Unlock()
@@ -366,16 +366,16 @@ func (f *flight) landing() time.Time {
 // Resume waits for an execution that was answered as pending: for its Outcome, or
 // until it has waited for a person as long as patience is. If ctx ends while it waits for a person, it goes on
 // waiting; else it is cancelled.
-func (p *Pipeline) Resume(ctx context.Context, id string, patience time.Duration) run.Outcome {
+func (p *Pipeline) Resume(ctx context.Context, id string, patience time.Duration) core.Outcome {
 	p.Flights.mu.Lock()
 	f, ok := p.Flights.flying[id]
 	p.Flights.mu.Unlock()
 	if !ok || f.principal != p.Policy.Principal() {
 		return p.lost(id)
 	}
-	f.setChannel(run.ChannelOf(ctx))
+	f.setChannel(core.ChannelOf(ctx))
 	waiting := p.Approvals.Table.Waiting(id)
-	if run.ChannelOf(ctx) != nil {
+	if core.ChannelOf(ctx) != nil {
 		for _, a := range waiting {
 			go f.ask(ctx, a)
 		}
@@ -389,7 +389,7 @@ func (p *Pipeline) Resume(ctx context.Context, id string, patience time.Duration
 	return p.follow(ctx, f, patience, func() bool { return true })
 }
 
-func (f *flight) setChannel(c run.Channel) {
+func (f *flight) setChannel(c core.Channel) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.channel = c
@@ -397,26 +397,26 @@ func (f *flight) setChannel(c run.Channel) {
 
 // Lost is what is known of an execution whose engine has died: the Outcome is unknown, or it
 // is rejected if nothing was noted of it.
-func (p *Pipeline) Lost(id string) run.Outcome { return p.lost(id) }
+func (p *Pipeline) Lost(id string) core.Outcome { return p.lost(id) }
 
 // lost answers for an execution that this engine does not know.
-func (p *Pipeline) lost(id string) run.Outcome {
+func (p *Pipeline) lost(id string) core.Outcome {
 	sent, err := p.Flights.journals.Lost(id)
 	switch {
 	case errors.Is(err, approval.ErrAlive):
-		return run.Outcome{ExecutionID: id, Status: run.StatusRejected, Error: run.Errorf(run.KindInvalidArguments, "pipeline.resume", "the execution %q belongs to another engine that still runs", id).
+		return core.Outcome{ExecutionID: id, Status: core.StatusRejected, Error: core.Errorf(core.KindInvalidArguments, "pipeline.resume", "the execution %q belongs to another engine that still runs", id).
 			WithHint("resume it where it was begun")}
 	case errors.Is(err, fs.ErrNotExist):
-		return run.Outcome{ExecutionID: id, Status: run.StatusRejected, Error: run.Errorf(run.KindInvalidArguments, "pipeline.resume", "there is no execution %q that waits", id).
+		return core.Outcome{ExecutionID: id, Status: core.StatusRejected, Error: core.Errorf(core.KindInvalidArguments, "pipeline.resume", "there is no execution %q that waits", id).
 			WithHint("its outcome was handed out, or it never waited for a person")}
 	case err != nil:
-		return run.Outcome{ExecutionID: id, Status: run.StatusOutcomeUnknown, Error: run.Errorf(run.KindInternal, "pipeline.resume", "%w", err)}
+		return core.Outcome{ExecutionID: id, Status: core.StatusOutcomeUnknown, Error: core.Errorf(core.KindInternal, "pipeline.resume", "%w", err)}
 	}
 	said := "no call that may have effects had left"
 	if len(sent) > 0 {
 		said = "the calls listed had left, and their effects may be there"
 	}
-	return run.Outcome{ExecutionID: id, Status: run.StatusOutcomeUnknown, Calls: sent, Error: run.Errorf(run.KindInternal, "pipeline.resume", "the engine ended before the outcome was handed out; %s", said).
+	return core.Outcome{ExecutionID: id, Status: core.StatusOutcomeUnknown, Calls: sent, Error: core.Errorf(core.KindInternal, "pipeline.resume", "the engine ended before the outcome was handed out; %s", said).
 		WithHint("look at what is there before anything is done again; nothing was repeated")}
 }
 

@@ -3,13 +3,13 @@ package pipeline
 import (
 	"encoding/json"
 
-	"retort/internal/pipeline/gate/rules"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/pipeline/check/rules"
 )
 
 // programImpact is what a program may touch, with the tools that it can call.
-func programImpact(r rules.Risk) run.Impact {
-	m := run.Impact{
+func programImpact(r rules.Risk) core.Impact {
+	m := core.Impact{
 		FilesAffected: r.Impact.Affects, NetworksAccessed: r.Impact.Domains, CommandsExecuted: r.Impact.Commands,
 		DataModified: len(r.Impact.Affects)+len(r.Impact.Commands) > 0, Reversible: len(r.Impact.Deletes)+len(r.Impact.Commands) == 0,
 	}
@@ -17,18 +17,18 @@ func programImpact(r rules.Risk) run.Impact {
 		m.NetworksAccessed = []string{rules.Computed}
 	}
 	for _, u := range r.Uses {
-		m.DataModified = m.DataModified || u.Effect.Kind > run.EffectRead
-		m.Reversible = m.Reversible && u.Effect.Kind < run.EffectDestructive
+		m.DataModified = m.DataModified || u.Effect.Kind > core.EffectRead
+		m.Reversible = m.Reversible && u.Effect.Kind < core.EffectDestructive
 	}
 	return m
 }
 
 // callImpact is what a call of a tool may touch.
-func callImpact(tool, effect string, arguments json.RawMessage) run.Impact {
+func callImpact(tool, effect string, arguments json.RawMessage) core.Impact {
 	a := rules.ReadArguments(tool, arguments)
-	m := run.Impact{
+	m := core.Impact{
 		NetworksAccessed: a.Domains, CommandsExecuted: a.Commands,
-		DataModified: effect != run.EffectRead.String(), Reversible: effect == run.EffectRead.String() || effect == run.EffectWrite.String(),
+		DataModified: effect != core.EffectRead.String(), Reversible: effect == core.EffectRead.String() || effect == core.EffectWrite.String(),
 	}
 	if m.DataModified {
 		m.FilesAffected = a.Files
@@ -37,7 +37,7 @@ func callImpact(tool, effect string, arguments json.RawMessage) run.Impact {
 }
 
 // effectsImpact is what the calls of a dry run may touch beside what the program does itself.
-func effectsImpact(program run.Impact, effects []run.Intended, arguments func(run.Intended) json.RawMessage) run.Impact {
+func effectsImpact(program core.Impact, effects []core.Intended, arguments func(core.Intended) json.RawMessage) core.Impact {
 	m := program
 	for _, e := range effects {
 		m.Add(callImpact(e.Tool, e.Effect, arguments(e)))

@@ -6,17 +6,17 @@ import (
 	"errors"
 	"time"
 
-	"retort/internal/pii/screen"
+	"retort/internal/core"
 	"retort/internal/pipeline/relay"
-	"retort/internal/run"
+	"retort/internal/privacy/redact"
 )
 
 // privacy is what answers go through, as the relay asks for it: secrets are masked, for
 // nobody may have them back, and then what is personal is hidden. Both may be nil.
 type privacy struct {
 	secrets Secrets
-	*screen.Session
-	seen  func(screen.Counts)             // is told what is personal in an answer
+	*redact.Session
+	seen  func(redact.Counts)             // is told what is personal in an answer
 	named func(arguments json.RawMessage) // is told of arguments that may have tokens
 }
 
@@ -27,13 +27,13 @@ func (p privacy) Incoming(server string, document []byte) ([]byte, error) {
 	if p.Session == nil {
 		return document, nil
 	}
-	var found screen.Counts
+	var found redact.Counts
 	shown, err := p.Session.Counted(server, document, &found)
 	p.seen(found)
 	return shown, err
 }
 
-func (p privacy) Restore(server string, arguments json.RawMessage) (json.RawMessage, string, *run.Error) {
+func (p privacy) Restore(server string, arguments json.RawMessage) (json.RawMessage, string, *core.Error) {
 	if p.Session == nil {
 		return arguments, "", nil
 	}
@@ -42,7 +42,7 @@ func (p privacy) Restore(server string, arguments json.RawMessage) (json.RawMess
 	if refused != nil || len(crossings) == 0 {
 		return restored, "", refused
 	}
-	return restored, screen.Rule(server, crossings), nil
+	return restored, redact.Rule(server, crossings), nil
 }
 
 // hide gives an execution its screen, and the program tokens for what it names itself.
@@ -87,7 +87,7 @@ func (x *execution) personal() func(key string) bool {
 }
 
 // hidden is an Outcome as the model may see it. The tokens in it are durable.
-func (x *execution) hidden(o run.Outcome) run.Outcome {
+func (x *execution) hidden(o core.Outcome) core.Outcome {
 	if x.screen == nil {
 		return o
 	}
@@ -109,14 +109,14 @@ func (x *execution) hidden(o run.Outcome) run.Outcome {
 		o.Error = &e
 	}
 	if err := x.screen.Sync(); err != nil {
-		return run.Outcome{ExecutionID: o.ExecutionID, Status: run.StatusError, Error: run.AsError(err), Stats: o.Stats}
+		return core.Outcome{ExecutionID: o.ExecutionID, Status: core.StatusError, Error: core.AsError(err), Stats: o.Stats}
 	}
 	return o
 }
 
 // tokenized reports whether tokens stand for personal values in what servers answered, in the program, or in an
 // Outcome, given as it was before it was hidden and as it is now.
-func (x *execution) tokenized(before, now run.Outcome) bool {
+func (x *execution) tokenized(before, now core.Outcome) bool {
 	return x.flight.record.sawPersonal() || x.code != x.req.Code || now.Output != before.Output || string(now.Result) != string(before.Result) ||
 		x.screen.HasTokens(now.Result) || x.screen.HasTokens([]byte(now.Output))
 }
@@ -128,16 +128,16 @@ func (x *execution) helpers() map[string]relay.Function {
 		Other  string   `json:"other"`
 		Tokens []string `json:"tokens"`
 	}
-	help := func(f func(arguments) (any, *run.Error)) relay.Function {
+	help := func(f func(arguments) (any, *core.Error)) relay.Function {
 		return func(_ context.Context, raw json.RawMessage) (any, error) {
 			var a arguments
 			if err := json.Unmarshal(raw, &a); err != nil {
-				return nil, run.Errorf(run.KindInvalidArguments, "pii", "%v", err)
+				return nil, core.Errorf(core.KindInvalidArguments, "pii", "%v", err)
 			}
 			answer, refused := f(a)
 			if refused != nil {
-				if errors.Is(refused, screen.ErrProbing) || errors.Is(refused, screen.ErrUnknown) {
-					x.flight.record.refusal(run.Call{}, refused)
+				if errors.Is(refused, redact.ErrProbing) || errors.Is(refused, redact.ErrUnknown) {
+					x.flight.record.refusal(core.Call{}, refused)
 				}
 				return nil, refused
 			}
@@ -145,16 +145,16 @@ func (x *execution) helpers() map[string]relay.Function {
 		}
 	}
 	return map[string]relay.Function{
-		"pii_domain":  help(func(a arguments) (any, *run.Error) { return answered(x.screen.Domain(a.Token)) }),
-		"pii_equals":  help(func(a arguments) (any, *run.Error) { return answered(x.screen.Equals(a.Token, a.Other)) }),
-		"pii_mask":    help(func(a arguments) (any, *run.Error) { return answered(x.screen.Mask(a.Token)) }),
-		"pii_country": help(func(a arguments) (any, *run.Error) { return answered(x.screen.Country(a.Token)) }),
-		"pii_ranks":   help(func(a arguments) (any, *run.Error) { return answered(x.screen.Ranks(a.Tokens)) }),
-		"pii_age":     help(func(a arguments) (any, *run.Error) { return answered(x.screen.Age(a.Token, time.Now())) }),
+		"pii_domain":  help(func(a arguments) (any, *core.Error) { return answered(x.screen.Domain(a.Token)) }),
+		"pii_equals":  help(func(a arguments) (any, *core.Error) { return answered(x.screen.Equals(a.Token, a.Other)) }),
+		"pii_mask":    help(func(a arguments) (any, *core.Error) { return answered(x.screen.Mask(a.Token)) }),
+		"pii_country": help(func(a arguments) (any, *core.Error) { return answered(x.screen.Country(a.Token)) }),
+		"pii_ranks":   help(func(a arguments) (any, *core.Error) { return answered(x.screen.Ranks(a.Tokens)) }),
+		"pii_age":     help(func(a arguments) (any, *core.Error) { return answered(x.screen.Age(a.Token, time.Now())) }),
 	}
 }
 
-func answered[T any](v T, err *run.Error) (any, *run.Error) { return v, err }
+func answered[T any](v T, err *core.Error) (any, *core.Error) { return v, err }
 
 // Sanitize is a text with tokens for what is personal, and how many there are of each type.
 func (p *Pipeline) Sanitize(session, text string) (string, map[string]int, error) {
@@ -173,7 +173,7 @@ func (p *Pipeline) Sanitize(session, text string) (string, map[string]int, error
 }
 
 // Show is an Outcome with values for tokens, for a person.
-func (p *Pipeline) Show(session string, o run.Outcome) (run.Outcome, error) {
+func (p *Pipeline) Show(session string, o core.Outcome) (core.Outcome, error) {
 	open, err := p.screened(session)
 	if err != nil || open == nil {
 		return o, err
@@ -184,19 +184,19 @@ func (p *Pipeline) Show(session string, o run.Outcome) (run.Outcome, error) {
 
 // screened is the screen of a session of whoever this pipeline executes for; nil if
 // nothing is hidden.
-func (p *Pipeline) screened(session string) (*screen.Session, error) {
+func (p *Pipeline) screened(session string) (*redact.Session, error) {
 	if p.Privacy == nil {
 		return nil, nil
 	}
-	return p.Privacy.Session(screen.SessionName(p.Policy.Principal(), session))
+	return p.Privacy.Session(redact.SessionName(p.Policy.Principal(), session))
 }
 
 // Restore shows a person the values behind the tokens in a text. The answer to the model
 // has them only if the settings say so.
-func (p *Pipeline) Restore(ctx context.Context, req run.Request, text string) run.Outcome {
+func (p *Pipeline) Restore(ctx context.Context, req core.Request, text string) core.Outcome {
 	p, req = p.forNewExecution(), p.complete(req)
-	return p.fly(ctx, req, map[string]any{"restore_pii": true}, asked{Arguments: bodyOf(map[string]string{"text": text})}, func(ctx context.Context, f *flight) run.Outcome {
-		o := run.Outcome{ExecutionID: req.ID, Status: run.StatusOK}
+	return p.fly(ctx, req, map[string]any{"restore_pii": true}, asked{Arguments: bodyOf(map[string]string{"text": text})}, func(ctx context.Context, f *flight) core.Outcome {
+		o := core.Outcome{ExecutionID: req.ID, Status: core.StatusOK}
 		open, err := p.screened(req.Session)
 		if err == nil {
 			shown := text
@@ -206,7 +206,7 @@ func (p *Pipeline) Restore(ctx context.Context, req run.Request, text string) ru
 			o.Result, err = p.reveal(ctx, req, f, text, shown)
 		}
 		if err != nil {
-			o.Error = run.AsError(err)
+			o.Error = core.AsError(err)
 			o.Status = statusOf(o.Error)
 		}
 		return o
@@ -215,9 +215,9 @@ func (p *Pipeline) Restore(ctx context.Context, req run.Request, text string) ru
 
 // reveal asks a person about a text with values in the place of tokens. A text in which nothing would be shown is refused
 // before anybody is asked.
-func (p *Pipeline) reveal(ctx context.Context, req run.Request, f *flight, text, shown string) (json.RawMessage, error) {
+func (p *Pipeline) reveal(ctx context.Context, req core.Request, f *flight, text, shown string) (json.RawMessage, error) {
 	if shown == text {
-		return nil, run.Errorf(run.KindInvalidArguments, "pii", "the text contains no token of this session").
+		return nil, core.Errorf(core.KindInvalidArguments, "pii", "the text contains no token of this session").
 			WithHint("tokens look like [EMAIL_1]; use those that sanitize_pii or a result returned in this session")
 	}
 	values, err := json.Marshal(map[string]string{"text": shown})
@@ -235,9 +235,9 @@ func (p *Pipeline) reveal(ctx context.Context, req run.Request, f *flight, text,
 	if p.RestoreToModel {
 		rule = "restore_pii: pii.restoreToModel lets the model see these values if you say yes"
 	}
-	q := run.Question{
+	q := core.Question{
 		Execution: req.ID, Session: req.Session, Client: req.Client, Server: "retort", Tool: "restore_pii",
-		Arguments: values, Shown: tokens, Effect: run.EffectRead.String(), Rule: rule, Policy: p.Policy.Version(),
+		Arguments: values, Shown: tokens, Effect: core.EffectRead.String(), Rule: rule, Policy: p.Policy.Version(),
 	}
 	q.Principal, q.ShowInForms = p.Policy.Principal(), p.ShowInForms
 	by, refused := p.Approvals.Table.AskBy(ctx, q)

@@ -6,16 +6,16 @@ import (
 	"slices"
 	"strings"
 
+	"retort/internal/core"
 	"retort/internal/egress"
-	"retort/internal/pipeline/gate"
-	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/check"
 	"retort/internal/pipeline/relay"
-	"retort/internal/run"
+	"retort/internal/sandbox"
 )
 
 // connect gives a program that is about to run its network, and gives the Host that it runs
 // with. What it opens is closed by end, which must be called.
-func (x *execution) connect() (host isolate.Host, end func()) {
+func (x *execution) connect() (host sandbox.Host, end func()) {
 	network := x.reachable()
 	host = &arriving{execution: x, host: x.host}
 	if network.Closed() {
@@ -31,13 +31,13 @@ func (x *execution) connect() (host isolate.Host, end func()) {
 
 // proxied reports whether a program that is to run reaches its network over connections of its
 // own. JavaScript has fetch, which is a call.
-func (x *execution) proxied(v *gate.Verdict) bool {
-	return !x.reachable().Closed() && v.Program.Language == run.Python && v.Risk.Reaches()
+func (x *execution) proxied(v *check.Verdict) bool {
+	return !x.reachable().Closed() && v.Program.Language == core.Python && v.Risk.Reaches()
 }
 
 // attempted records what a program reaches for. An address that it knows by a token only may
 // be one of the blacklist.
-func (x *execution) attempted(a egress.Attempt) *run.Error {
+func (x *execution) attempted(a egress.Attempt) *core.Error {
 	if a.Decision == egress.Refused && !a.Blacklisted && x.screen != nil {
 		a.Blacklisted = x.pipeline.Network.Lists(x.screen.Show(a.Host))
 	}
@@ -54,8 +54,8 @@ func (x *execution) reachable() *egress.Network {
 
 // proxying is a Host that is the other end of a program's connections, too.
 type proxying struct {
-	isolate.Host
-	isolate.Proxy
+	sandbox.Host
+	sandbox.Proxy
 }
 
 // reaching are the functions with which a program asks for requests.
@@ -73,7 +73,7 @@ func (x *execution) reaching() map[string]relay.Function {
 }
 
 // unreached refuses a request where no network is open.
-func (x *execution) unreached(raw json.RawMessage) *run.Error {
+func (x *execution) unreached(raw json.RawMessage) *core.Error {
 	var r egress.Request
 	_ = json.Unmarshal(raw, &r) // what is no address has no host
 	refused := egress.Off(r.URL)
@@ -83,14 +83,14 @@ func (x *execution) unreached(raw json.RawMessage) *run.Error {
 
 // refusedNetwork adds what the program was refused to what became of it. A program in a
 // language that brings its own client knows no more of a refusal than its words.
-func (x *execution) refusedNetwork(r isolate.Report) isolate.Report {
+func (x *execution) refusedNetwork(r sandbox.Report) sandbox.Report {
 	if x.network == nil {
 		return r
 	}
 	const most = 3
 	for i, refused := range x.network.Refusals() {
 		if r.Error != nil && strings.Contains(r.Error.Message, egress.Phrase(refused.Message)) {
-			if r.Error.Kind == run.KindRuntime {
+			if r.Error.Kind == core.KindRuntime {
 				e := *r.Error
 				e.Kind, e.Hint = refused.Kind, refused.Hint
 				r.Error = &e
@@ -105,7 +105,7 @@ func (x *execution) refusedNetwork(r isolate.Report) isolate.Report {
 }
 
 // attempt records what a program reaches for. What is allowed is on disk before it leaves.
-func (r *record) attempt(a egress.Attempt) *run.Error {
+func (r *record) attempt(a egress.Attempt) *core.Error {
 	if a.Decision == egress.Refused {
 		r.mu.Lock()
 		r.unreached++
@@ -115,7 +115,7 @@ func (r *record) attempt(a egress.Attempt) *run.Error {
 			return nil
 		}
 	}
-	e := r.event(run.EventNetwork)
+	e := r.event(core.EventNetwork)
 	e.Status, e.Duration, e.Bytes = string(a.Decision), a.Took, a.Received
 	if r.to == nil {
 		return nil

@@ -11,46 +11,46 @@ import (
 	"sync/atomic"
 	"time"
 
+	"retort/internal/core"
 	"retort/internal/egress"
-	"retort/internal/ledger"
-	"retort/internal/pii/screen"
-	"retort/internal/pipeline/discover"
-	"retort/internal/pipeline/gate"
-	"retort/internal/pipeline/gate/rules"
-	"retort/internal/pipeline/gate/source"
-	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/check"
+	"retort/internal/pipeline/check/rules"
+	"retort/internal/pipeline/check/source"
 	"retort/internal/pipeline/relay"
 	"retort/internal/pipeline/report"
+	"retort/internal/pipeline/search"
 	"retort/internal/policy"
-	"retort/internal/run"
+	"retort/internal/privacy/redact"
+	"retort/internal/sandbox"
 	"retort/internal/skills"
+	ledger "retort/internal/tokens"
 	"retort/internal/workspace"
 )
 
 // Tools is where the current set of all tools comes from.
 type Tools interface {
 	// Toolset is the set of tools as it is known now.
-	Toolset() *run.Toolset
+	Toolset() *core.Toolset
 	// Pending names the servers of which nothing is known yet.
 	Pending() []string
 	// Wait waits for those, at most for patience.
 	Wait(ctx context.Context, patience time.Duration)
 	// Down says which configured server a name means, of which no tools are known, and why.
-	Down(name string) (server string, why *run.Error)
-	// Vet says whether the run.Caller of ctx may call a tool of an earlier Toolset now: its
+	Down(name string) (server string, why *core.Error)
+	// Vet says whether the core.Caller of ctx may call a tool of an earlier Toolset now: its
 	// definition may have changed. It may list the tool's server, and does so if it was not
 	// listed since a time that is not zero. now is the tool as the server lists it; nil if
 	// there is no definition to compare. A warning belongs into the Outcome.
-	Vet(ctx context.Context, t *run.Tool, since time.Time) (now *run.Tool, warning string, refused *run.Error)
+	Vet(ctx context.Context, t *core.Tool, since time.Time) (now *core.Tool, warning string, refused *core.Error)
 	// Tokens is what the definitions of all tools cost in a model's context.
-	Tokens(tools *run.Toolset) int
+	Tokens(tools *core.Toolset) int
 }
 
 // Learner learns the types of answers that tools do not declare.
 type Learner interface {
 	// Learn takes in an answer as a program got it. It does not wait. Private says of a
 	// key of an object that it is personal; nil says it of none.
-	Learn(t *run.Tool, answer json.RawMessage, private func(key string) bool)
+	Learn(t *core.Tool, answer json.RawMessage, private func(key string) bool)
 }
 
 // Secrets takes registered secrets out of a text, or of JSON, which stays JSON.
@@ -60,21 +60,21 @@ type Secrets interface {
 
 // Searcher finds tools by what they do.
 type Searcher interface {
-	Search(ctx context.Context, q discover.Query) (discover.Answer, error)
+	Search(ctx context.Context, q search.Query) (search.Answer, error)
 }
 
 // Gate decides whether a program may run and makes it runnable.
 type Gate interface {
-	Check(ctx context.Context, req run.Request, tools *run.Toolset, skills source.Library) (gate.Verdict, *run.Error)
+	Check(ctx context.Context, req core.Request, tools *core.Toolset, skills source.Library) (check.Verdict, *core.Error)
 	// Examine checks a skill that is not saved yet.
-	Examine(ctx context.Context, skill run.Skill, tools *run.Toolset, others source.Library) (gate.Examined, *run.Error)
+	Examine(ctx context.Context, skill core.Skill, tools *core.Toolset, others source.Library) (check.Examined, *core.Error)
 }
 
 // Sandboxes makes a sandbox of the backend named, or of the configured one.
 type Sandboxes interface {
 	// Able is why Prepare would fail, as far as that is known before.
-	Able(backend string, s isolate.Spec) *run.Error
-	Prepare(ctx context.Context, backend string, s isolate.Spec) (isolate.Sandbox, error)
+	Able(backend string, s sandbox.Spec) *core.Error
+	Prepare(ctx context.Context, backend string, s sandbox.Spec) (sandbox.Sandbox, error)
 }
 
 // Pipeline executes programs. All fields but Logins, Routing, Secrets, Privacy, Network, Learner, Recorder, Watch, Tracer and Describer are needed.
@@ -91,33 +91,33 @@ type Pipeline struct {
 	Ledger     *ledger.Ledger
 	Workspaces *workspace.Store
 	States     *workspace.States
-	Limits     run.Limits // the most that a request can have
-	MaxTokens  int        // of an Outcome's result and output
+	Limits     core.Limits // the most that a request can have
+	MaxTokens  int         // of an Outcome's result and output
 	// DefinitionTokens bounds the definition of one tool towards a model; 4,000 if it is 0.
 	DefinitionTokens int
 	Runtime          string // for TypeScript and JavaScript
 	Routing          Routing
 	Secrets          Secrets
-	Privacy          *screen.Screen  // nil hides nothing
+	Privacy          *redact.Screen  // nil hides nothing
 	Network          *egress.Network // what programs reach themselves; nil: nothing
 	Skills           *skills.Store
 	// Prose is a text without what does not belong into one that a model reads.
 	Prose   func(text string) (clean string, flagged []string)
 	Learner Learner // nil: nothing is learned
 	// Wrapper is the file of a wrapper as the project wants it; nil: as it is made.
-	Wrapper func(lang run.Language, path, code string) string
+	Wrapper func(lang core.Language, path, code string) string
 	// Stub is what a model is told of a tool as the project wants it; nil: as it is made.
-	Stub func(lang run.Language, t *run.Tool, name, definition string, full bool) string
+	Stub func(lang core.Language, t *core.Tool, name, definition string, full bool) string
 	// Recorder keeps what happens; nil: nothing is recorded.
-	Recorder run.Recorder
+	Recorder core.Recorder
 	// Watch judges what happens by what is usual; nil: nobody does.
 	Watch Watch
 	// Tracer is told what takes how long; nil: nobody is.
-	Tracer run.Tracer
+	Tracer core.Tracer
 	// Describer puts results into words; nil: Retort's own sentence is all there is.
 	Describer Describer
 	// Memory is the budget for results; nil: they are not counted.
-	Memory run.Memory
+	Memory core.Memory
 	// RestoreToModel lets a person give the model the values behind tokens.
 	RestoreToModel bool
 	// ShowInForms lets the forms of clients have the values that restore_pii shows.
@@ -130,7 +130,7 @@ const patience = 10 * time.Second
 
 // Toolset is what the policy lets be seen. Searching, describing, checking and
 // calling go by nothing else.
-func (p *Pipeline) Toolset() *run.Toolset { return p.Policy.Toolset(p.Tools.Toolset()) }
+func (p *Pipeline) Toolset() *core.Toolset { return p.Policy.Toolset(p.Tools.Toolset()) }
 
 // forNewExecution returns the pipeline for an execution that begins now: what the policy allows it later can only
 // become less.
@@ -142,28 +142,28 @@ func (p *Pipeline) forNewExecution() *Pipeline {
 
 // Execute runs one program, whatever becomes of it. If it waits for a person and
 // the channel of ctx can't ask one, it goes on waiting, and the Outcome is pending.
-func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
+func (p *Pipeline) Execute(ctx context.Context, req core.Request) core.Outcome {
 	refused, asks := p.exceeds(req), req.Limits.Timeout
 	p, req = p.forNewExecution(), p.complete(req)
 	if asks > p.Limits.Timeout {
 		refused = tooLong(asks, p.Limits.Timeout)
 	}
 	what := map[string]any{"language": req.Language, "runtime": req.Runtime}
-	return p.fly(ctx, req, what, asked{Code: req.Code}, func(ctx context.Context, f *flight) run.Outcome {
+	return p.fly(ctx, req, what, asked{Code: req.Code}, func(ctx context.Context, f *flight) core.Outcome {
 		if refused != nil {
-			return run.Outcome{ExecutionID: req.ID, Status: run.StatusRejected, Error: refused}
+			return core.Outcome{ExecutionID: req.ID, Status: core.StatusRejected, Error: refused}
 		}
 		return p.execute(ctx, req, f)
 	})
 }
 
 // tooLong refuses a request for more time than there is.
-func tooLong(asks, most time.Duration) *run.Error {
-	return run.Errorf(run.KindInvalidArguments, "pipeline", "timeout_ms: %d is more than the maximum of %d", asks.Milliseconds(), most.Milliseconds()).
+func tooLong(asks, most time.Duration) *core.Error {
+	return core.Errorf(core.KindInvalidArguments, "pipeline", "timeout_ms: %d is more than the maximum of %d", asks.Milliseconds(), most.Milliseconds()).
 		WithHint("ask for at most %d, or for nothing; the setting maxExecutionTime raises the maximum", most.Milliseconds())
 }
 
-func (p *Pipeline) execute(ctx context.Context, req run.Request, f *flight) run.Outcome {
+func (p *Pipeline) execute(ctx context.Context, req core.Request, f *flight) core.Outcome {
 	if req.DryRun {
 		return p.rehearse(ctx, req, f)
 	}
@@ -171,7 +171,7 @@ func (p *Pipeline) execute(ctx context.Context, req run.Request, f *flight) run.
 }
 
 // perform runs a program; plan, unless it is nil, is what its effects are held against.
-func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan *plan) run.Outcome {
+func (p *Pipeline) perform(ctx context.Context, req core.Request, f *flight, plan *plan) core.Outcome {
 	ctx, free := p.claiming(ctx, req)
 	defer free()
 	x, err := p.open(req, f, plan)
@@ -189,7 +189,7 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	}
 	x.risk, x.skills = &verdict.Risk, verdict.Skills
 	x.outdated()
-	spec := isolate.Spec{Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code, Floor: p.Routing.floor(verdict.Risk), Proxied: x.proxied(&verdict)}
+	spec := sandbox.Spec{Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code, Floor: p.Routing.floor(verdict.Risk), Proxied: x.proxied(&verdict)}
 	if refused := p.Sandboxes.Able(x.req.Sandbox, spec); refused != nil { // nobody is asked for nothing
 		return x.fail(refused)
 	}
@@ -202,12 +202,12 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	}
 	defer sandbox.Close()
 	verdict.Program.ID, verdict.Program.Limits = x.req.ID, x.req.Limits
-	inside, ran := f.record.step(ctx, run.StepSandbox, f.record.event(run.EventVerdict))
+	inside, ran := f.record.step(ctx, core.StepSandbox, f.record.event(core.EventVerdict))
 	x.commanding(sandbox)
 	host, disconnect := x.connect()
 	result, err := sandbox.Run(inside, verdict.Program, host)
 	disconnect()
-	ran(run.Event{Status: string(result.Status)})
+	ran(core.Event{Status: string(result.Status)})
 	if err != nil {
 		return x.fail(err)
 	}
@@ -216,11 +216,11 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	}
 	result = x.refusedNetwork(result)
 	result.Error = verdict.Locate(result.Error)
-	if result.Status == run.StatusError && result.Error != nil && result.Error.Denies() {
-		result.Status = run.StatusDenied
+	if result.Status == core.StatusError && result.Error != nil && result.Error.Denies() {
+		result.Status = core.StatusDenied
 	}
-	if result.Status == run.StatusError && ctx.Err() != nil {
-		result.Status = run.StatusCancelled // a call that was cancelled threw before the sandbox was told
+	if result.Status == core.StatusError && ctx.Err() != nil {
+		result.Status = core.StatusCancelled // a call that was cancelled threw before the sandbox was told
 	}
 	result.Warnings = append(verdict.Warnings, result.Warnings...)
 	o := report.Make(result, x.reporting())
@@ -230,11 +230,11 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 
 // judge is what the gate says. What a program names that is not known may be of a server
 // that has not said yet what it has.
-func (x *execution) judge(ctx context.Context, req run.Request) (gate.Verdict, *run.Error) {
+func (x *execution) judge(ctx context.Context, req core.Request) (check.Verdict, *core.Error) {
 	p := x.pipeline
-	inside, judged := x.flight.record.step(ctx, run.StepGate, x.flight.record.event(run.EventVerdict))
+	inside, judged := x.flight.record.step(ctx, core.StepGate, x.flight.record.event(core.EventVerdict))
 	verdict, refusal := p.Gate.Check(inside, req, x.tools, library{x})
-	if refusal != nil && refusal.Kind != run.KindLimit && !refusal.Denies() && x.seesMore(inside) {
+	if refusal != nil && refusal.Kind != core.KindLimit && !refusal.Denies() && x.seesMore(inside) {
 		verdict, refusal = p.Gate.Check(inside, req, x.tools, library{x})
 	}
 	if refusal == nil {
@@ -249,13 +249,13 @@ func (x *execution) judge(ctx context.Context, req run.Request) (gate.Verdict, *
 
 // Call makes one call without a program, through the same relay. It waits for a
 // person as Execute does.
-func (p *Pipeline) Call(ctx context.Context, req run.Request, name string, arguments json.RawMessage) run.Outcome {
+func (p *Pipeline) Call(ctx context.Context, req core.Request, name string, arguments json.RawMessage) core.Outcome {
 	p, req = p.forNewExecution(), p.complete(req)
 	what := map[string]any{"direct": true}
-	return p.fly(ctx, req, what, asked{Name: name, Arguments: arguments}, func(ctx context.Context, f *flight) run.Outcome { return p.call(ctx, req, name, arguments, f) })
+	return p.fly(ctx, req, what, asked{Name: name, Arguments: arguments}, func(ctx context.Context, f *flight) core.Outcome { return p.call(ctx, req, name, arguments, f) })
 }
 
-func (p *Pipeline) call(ctx context.Context, req run.Request, name string, arguments json.RawMessage, f *flight) run.Outcome {
+func (p *Pipeline) call(ctx context.Context, req core.Request, name string, arguments json.RawMessage, f *flight) core.Outcome {
 	ctx, free := p.claiming(ctx, req)
 	defer free()
 	req.Code = ""
@@ -267,14 +267,14 @@ func (p *Pipeline) call(ctx context.Context, req run.Request, name string, argum
 	x.see(x.tools)
 	byName, err := json.Marshal(map[string]any{"name": name, "arguments": arguments})
 	if err != nil {
-		return x.fail(run.Errorf(run.KindInvalidArguments, "pipeline.call", "the arguments are not JSON: %v", err))
+		return x.fail(core.Errorf(core.KindInvalidArguments, "pipeline.call", "the arguments are not JSON: %v", err))
 	}
 	if refused := x.approveDirect(ctx, name, arguments); refused != nil {
 		return x.fail(refused)
 	}
-	call := run.Call{Tool: "call", Arguments: byName}
+	call := core.Call{Tool: "call", Arguments: byName}
 	result, err := x.host.Call(ctx, call)
-	if e := run.AsError(err); e != nil && e.Kind == run.KindToolNotFound && x.seesMore(ctx) {
+	if e := core.AsError(err); e != nil && e.Kind == core.KindToolNotFound && x.seesMore(ctx) {
 		result, err = x.host.Call(ctx, call)
 	}
 	if err == nil {
@@ -283,16 +283,16 @@ func (p *Pipeline) call(ctx context.Context, req run.Request, name string, argum
 	if err != nil {
 		return x.fail(err)
 	}
-	return x.close(x.describe(ctx, report.Make(isolate.Report{Status: run.StatusOK, Value: result.Value}, x.reporting())))
+	return x.close(x.describe(ctx, report.Make(sandbox.Report{Status: core.StatusOK, Value: result.Value}, x.reporting())))
 }
 
 // claiming returns a context in which what an execution holds counts, until free is called.
-func (p *Pipeline) claiming(ctx context.Context, req run.Request) (_ context.Context, free func()) {
+func (p *Pipeline) claiming(ctx context.Context, req core.Request) (_ context.Context, free func()) {
 	if p.Memory == nil {
 		return ctx, func() {}
 	}
-	ctx, claim := run.WithClaim(ctx, req.ID)
-	return run.WithMemory(ctx, p.Memory), claim.Free
+	ctx, claim := core.WithClaim(ctx, req.ID)
+	return core.WithMemory(ctx, p.Memory), claim.Free
 }
 
 // admit waits until a result of n bytes can be made ready for the model.
@@ -300,8 +300,8 @@ func (p *Pipeline) admit(ctx context.Context, n int) error {
 	if p.Memory == nil {
 		return nil
 	}
-	if err := p.Memory.Report(ctx, run.ClaimOf(ctx), int64(n)); err != nil {
-		return run.Errorf(run.KindCancelled, "pipeline", "cancelled while the result waited for memory: %w", err)
+	if err := p.Memory.Report(ctx, core.ClaimOf(ctx), int64(n)); err != nil {
+		return core.Errorf(core.KindCancelled, "pipeline", "cancelled while the result waited for memory: %w", err)
 	}
 	return nil
 }
@@ -309,19 +309,19 @@ func (p *Pipeline) admit(ctx context.Context, n int) error {
 // execution is one request on its way.
 type execution struct {
 	pipeline  *Pipeline
-	req       run.Request // complete
-	tools     *run.Toolset
+	req       core.Request // complete
+	tools     *core.Toolset
 	files     *workspace.Workspace // of the session
 	draft     *workspace.Workspace // what the program sees of it in a dry run; else nil
 	state     *workspace.State     // a draft in a dry run
 	plan      *plan                // nil if effects are judged one by one
-	screen    *screen.Session      // nil if nothing is hidden
-	whole     *run.Toolset         // of which tools are those that the request may reach
+	screen    *redact.Session      // nil if nothing is hidden
+	whole     *core.Toolset        // of which tools are those that the request may reach
 	code      string               // of the request, with tokens for what is sealed
-	host      isolate.Host
+	host      sandbox.Host
 	tally     *relay.Tally
-	risk      *rules.Risk // of the program, once it has passed the gate
-	skills    []run.Skill // that it uses, as they were checked
+	risk      *rules.Risk  // of the program, once it has passed the gate
+	skills    []core.Skill // that it uses, as they were checked
 	entry     *ledger.Entry
 	flight    *flight
 	notes     notes
@@ -334,10 +334,10 @@ type execution struct {
 	approved atomic.Pointer[time.Time] // when a person last approved something; nil if nobody was asked
 
 	callTimeout time.Duration // of a call without a program
-	exact       *run.Passed   // nil unless the answer is given back as it is
+	exact       *core.Passed  // nil unless the answer is given back as it is
 }
 
-func (p *Pipeline) open(req run.Request, f *flight, plan *plan) (*execution, error) {
+func (p *Pipeline) open(req core.Request, f *flight, plan *plan) (*execution, error) {
 	x := &execution{pipeline: p, req: req, flight: f, plan: plan, reach: reach{whole: p.Network, view: p.Policy}, entry: p.Ledger.Open(p.Account(req.Session))}
 	x.commands = &commands{x: x, turn: make(chan struct{}, 1)}
 	x.tools = x.visible()
@@ -365,7 +365,7 @@ func (p *Pipeline) open(req run.Request, f *flight, plan *plan) (*execution, err
 // principal are none of another's.
 func (p *Pipeline) own(session string) string {
 	if principal := p.Policy.Principal(); principal != "" {
-		return screen.SessionName(principal, session)
+		return redact.SessionName(principal, session)
 	}
 	return session
 }
@@ -381,7 +381,7 @@ func (p *Pipeline) Account(session string) string {
 
 // scope is whose answers may be given again in a session.
 func (p *Pipeline) scope(session string) string {
-	return p.Policy.Version() + "\x00" + screen.SessionName(p.Policy.Principal(), session)
+	return p.Policy.Version() + "\x00" + redact.SessionName(p.Policy.Principal(), session)
 }
 
 func (x *execution) rehearses() bool { return x.plan != nil && x.plan.rehearsal }
@@ -407,13 +407,13 @@ func (x *execution) seesMore(ctx context.Context) bool {
 }
 
 // see makes tools those that the execution can see and call.
-func (x *execution) see(tools *run.Toolset) {
+func (x *execution) see(tools *core.Toolset) {
 	x.tools = tools
 	x.host, x.tally = x.pipeline.Relay.Open(x.relaying(tools))
 }
 
 // relaying is what the relay needs to know to make calls of these tools.
-func (x *execution) relaying(tools *run.Toolset) relay.Execution {
+func (x *execution) relaying(tools *core.Toolset) relay.Execution {
 	r := relay.Execution{
 		ID: x.req.ID, Caller: x.caller(), Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
 		Files: filing{x.scene()}, Note: x.notes.add, Carried: x.entry.Carried, Progress: x.req.Progress,
@@ -428,14 +428,14 @@ func (x *execution) relaying(tools *run.Toolset) relay.Execution {
 		r.Exact, r.Method = true, x.exact.Method
 	}
 	if x.pipeline.Learner != nil {
-		r.Learn = func(t *run.Tool, answer json.RawMessage) { x.pipeline.Learner.Learn(t, answer, x.personal()) }
+		r.Learn = func(t *core.Tool, answer json.RawMessage) { x.pipeline.Learner.Learn(t, answer, x.personal()) }
 	}
 	return r
 }
 
 // caller is on whose behalf the calls of the execution are made.
-func (x *execution) caller() run.Caller {
-	return run.Caller{Principal: x.pipeline.Policy.Principal(), Session: x.req.Session}
+func (x *execution) caller() core.Caller {
+	return core.Caller{Principal: x.pipeline.Policy.Principal(), Session: x.req.Session}
 }
 
 // filing is a workspace as the relay asks for it.
@@ -451,7 +451,7 @@ func (f filing) Create(ctx context.Context, suffix string) (relay.Incoming, erro
 
 // complete fills in what a request leaves open. A request can only ask for
 // less than the configured limits.
-func (p *Pipeline) complete(req run.Request) run.Request {
+func (p *Pipeline) complete(req core.Request) core.Request {
 	if req.ID == "" {
 		req.ID = strings.ToLower(rand.Text()[:13])
 	}
@@ -469,23 +469,23 @@ func (p *Pipeline) complete(req run.Request) run.Request {
 }
 
 // LanguageOf returns the language that a request names, or that its program is in by its syntax.
-func LanguageOf(req run.Request) run.Language {
+func LanguageOf(req core.Request) core.Language {
 	if req.Language == "" {
 		return source.Recognize(req.Code).Language
 	}
 	return req.Language
 }
 
-func (x *execution) refuse(e *run.Error) run.Outcome {
-	return x.end(isolate.Report{Status: run.StatusRejected, Error: x.pipeline.explained(e)})
+func (x *execution) refuse(e *core.Error) core.Outcome {
+	return x.end(sandbox.Report{Status: core.StatusRejected, Error: x.pipeline.explained(e)})
 }
 
-func (x *execution) fail(err error) run.Outcome {
-	e := x.pipeline.explained(run.AsError(err))
-	return x.end(isolate.Report{Status: statusOf(e), Error: e})
+func (x *execution) fail(err error) core.Outcome {
+	e := x.pipeline.explained(core.AsError(err))
+	return x.end(sandbox.Report{Status: statusOf(e), Error: e})
 }
 
-func (x *execution) end(r isolate.Report) run.Outcome {
+func (x *execution) end(r sandbox.Report) core.Outcome {
 	return x.close(report.Make(r, x.reporting()))
 }
 
@@ -502,22 +502,22 @@ func (x *execution) reporting() report.Options {
 }
 
 // statusOf is how an execution ends that fails outside of its sandbox.
-func statusOf(e *run.Error) run.Status {
+func statusOf(e *core.Error) core.Status {
 	switch e.Kind {
-	case run.KindInvalidArguments, run.KindToolNotFound, run.KindSandboxUnavailable:
-		return run.StatusRejected
-	case run.KindPolicy, run.KindToolChanged:
-		return run.StatusDenied
-	case run.KindUpstreamTimeout:
-		return run.StatusTimeout
-	case run.KindCancelled:
-		return run.StatusCancelled
+	case core.KindInvalidArguments, core.KindToolNotFound, core.KindSandboxUnavailable:
+		return core.StatusRejected
+	case core.KindPolicy, core.KindToolChanged:
+		return core.StatusDenied
+	case core.KindUpstreamTimeout:
+		return core.StatusTimeout
+	case core.KindCancelled:
+		return core.StatusCancelled
 	}
-	return run.StatusError
+	return core.StatusError
 }
 
 // close settles the account. Everything that ends an execution comes here.
-func (x *execution) close(o run.Outcome) run.Outcome {
+func (x *execution) close(o core.Outcome) core.Outcome {
 	if x.tally != nil {
 		o.Stats.ToolCalls, o.Stats.Tools = x.tally.Counts()
 		o.Stats.CacheHits = x.tally.Hits()

@@ -10,19 +10,19 @@ import (
 	"sync"
 	"time"
 
-	"retort/internal/pii/screen"
-	"retort/internal/pipeline/gate"
-	"retort/internal/pipeline/gate/rules"
+	"retort/internal/core"
+	"retort/internal/pipeline/check"
+	"retort/internal/pipeline/check/rules"
 	"retort/internal/policy"
-	"retort/internal/run"
+	"retort/internal/privacy/redact"
 )
 
 // noted records something that belongs to no execution.
-func (p *Pipeline) noted(kind run.EventKind, session, status string, facts map[string]any, body asked) *run.Error {
+func (p *Pipeline) noted(kind core.EventKind, session, status string, facts map[string]any, body asked) *core.Error {
 	if p.Recorder == nil {
 		return nil
 	}
-	r := &record{to: p.Recorder, about: run.Event{Session: session, Principal: p.Policy.Principal()}, begun: make(chan struct{})}
+	r := &record{to: p.Recorder, about: core.Event{Session: session, Principal: p.Policy.Principal()}, begun: make(chan struct{})}
 	close(r.begun)
 	var err error
 	if r.screen, err = p.screened(session); err != nil {
@@ -37,31 +37,31 @@ func (p *Pipeline) noted(kind run.EventKind, session, status string, facts map[s
 
 // Looked records that somebody looked for tools, or at the definitions of some; query is
 // what they asked, or the names.
-func (p *Pipeline) Looked(how, query string, found int) *run.Error {
-	return p.noted(run.EventSearch, "", how, map[string]any{"found": found}, asked{Name: query})
+func (p *Pipeline) Looked(how, query string, found int) *core.Error {
+	return p.noted(core.EventSearch, "", how, map[string]any{"found": found}, asked{Name: query})
 }
 
 // Changed records that a skill was saved or removed.
-func (p *Pipeline) Changed(skill, how string) *run.Error {
-	return p.noted(run.EventSkill, "", how, map[string]any{"skill": skill}, asked{})
+func (p *Pipeline) Changed(skill, how string) *core.Error {
+	return p.noted(core.EventSkill, "", how, map[string]any{"skill": skill}, asked{})
 }
 
 // record is the entries of one execution. Without a recorder it keeps nothing.
 type record struct {
-	to      run.Recorder
-	tracer  run.Tracer
-	about   run.Event       // what all entries have in common
-	screen  *screen.Session // nil hides nothing
+	to      core.Recorder
+	tracer  core.Tracer
+	about   core.Event      // what all entries have in common
+	screen  *redact.Session // nil hides nothing
 	blind   bool            // what is personal cannot be hidden, so no values are recorded
 	began   time.Time
 	begun   chan struct{} // closed when the first entry is made; screen and refused are there then
-	refused *run.Error    // why it could not be made
+	refused *core.Error   // why it could not be made
 
 	mu        sync.Mutex
 	calls     int
 	refusals  int
 	unreached int // attempts of a program to reach what it may not
-	personal  screen.Counts
+	personal  redact.Counts
 	tokens    tokenRun
 }
 
@@ -70,9 +70,9 @@ const maxRefusals = 100
 
 // begin records that an execution was asked for, while the program is looked at. body is what
 // it is, not hidden yet. If that can't be recorded, no other entry can.
-func (p *Pipeline) begin(req run.Request, what map[string]any, body asked) *record {
+func (p *Pipeline) begin(req core.Request, what map[string]any, body asked) *record {
 	r := &record{to: p.Recorder, tracer: p.Tracer, began: time.Now(), begun: make(chan struct{})}
-	r.about = run.Event{Execution: req.ID, Session: req.Session, Principal: p.Policy.Principal(), Client: req.Client}
+	r.about = core.Event{Execution: req.ID, Session: req.Session, Principal: p.Policy.Principal(), Client: req.Client}
 	go func() {
 		defer close(r.begun)
 		if r.to != nil {
@@ -83,12 +83,12 @@ func (p *Pipeline) begin(req run.Request, what map[string]any, body asked) *reco
 }
 
 // ready waits until the first entry is made, and says why it could not be.
-func (r *record) ready() *run.Error {
+func (r *record) ready() *core.Error {
 	<-r.begun
 	return r.refused
 }
 
-func (p *Pipeline) requested(r *record, req run.Request, what map[string]any, body asked) *run.Error {
+func (p *Pipeline) requested(r *record, req core.Request, what map[string]any, body asked) *core.Error {
 	var err error
 	if r.screen, err = p.screened(req.Session); err != nil {
 		r.blind = true
@@ -110,7 +110,7 @@ func (p *Pipeline) requested(r *record, req run.Request, what map[string]any, bo
 		what["code_sha256"] = hex.EncodeToString(sum[:])
 	}
 	body.Code, body.Arguments = r.hidden(body.Code), r.masked(body.Arguments)
-	e := r.event(run.EventRequest)
+	e := r.event(core.EventRequest)
 	e.Facts, e.Body = what, bodyOf(body)
 	return r.to.Record(e, false)
 }
@@ -122,13 +122,13 @@ type asked struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-func (r *record) event(kind run.EventKind) run.Event {
+func (r *record) event(kind core.EventKind) core.Event {
 	e := r.about
 	e.Kind = kind
 	return e
 }
 
-func (r *record) add(e run.Event, durable bool) *run.Error {
+func (r *record) add(e core.Event, durable bool) *core.Error {
 	if r.to == nil {
 		return nil
 	}
@@ -196,11 +196,11 @@ type said struct {
 const maxOutput = 64 << 10
 
 // verdict records what the gate said.
-func (r *record) verdict(v gate.Verdict, refusal *run.Error) *run.Error {
+func (r *record) verdict(v check.Verdict, refusal *core.Error) *core.Error {
 	if r.to == nil {
 		return nil
 	}
-	e := r.event(run.EventVerdict)
+	e := r.event(core.EventVerdict)
 	if refusal != nil {
 		e.Status, e.Facts = string(refusal.Kind), map[string]any{"line": refusal.Line}
 		e.Body = bodyOf(said{Error: r.text(refusal.Message)})
@@ -227,8 +227,8 @@ func (r *record) verdict(v gate.Verdict, refusal *run.Error) *run.Error {
 }
 
 // automatic records that the settings approve a program without a person.
-func (r *record) automatic(risk rules.Risk) *run.Error {
-	e := r.event(run.EventDecision)
+func (r *record) automatic(risk rules.Risk) *core.Error {
+	e := r.event(core.EventDecision)
 	e.Status, e.Risk = "automatic", &risk.Score
 	e.Facts = map[string]any{"by": "settings", "level": risk.Level}
 	return r.add(e, false)
@@ -244,9 +244,9 @@ var approvedBy = map[bool]string{true: "person", false: "automatic"}
 
 // call records a call: one that may have effects before it leaves, one that reads when it
 // has come back.
-func (r *record) call(t *run.Tool, c run.Call, d policy.Decision) (came func(run.Result, error), refused *run.Error) {
+func (r *record) call(t *core.Tool, c core.Call, d policy.Decision) (came func(core.Result, error), refused *core.Error) {
 	if r.to == nil {
-		return func(run.Result, error) {}, nil
+		return func(core.Result, error) {}, nil
 	}
 	if err := r.ready(); err != nil {
 		return nil, err
@@ -256,7 +256,7 @@ func (r *record) call(t *run.Tool, c run.Call, d policy.Decision) (came func(run
 	n := r.calls
 	r.mu.Unlock()
 	left := r.calling(t, c, d)
-	if d.Effect.Kind > run.EffectRead {
+	if d.Effect.Kind > core.EffectRead {
 		left.Facts["approval"] = approvedBy[c.Approved]
 	}
 	left.Facts["call"], left.Facts["arguments"], left.Facts["pin"] = n, r.to.Digest(c.Arguments), t.Pin
@@ -264,27 +264,27 @@ func (r *record) call(t *run.Tool, c run.Call, d policy.Decision) (came func(run
 		left.Facts["crosses"] = true
 	}
 	start := time.Now()
-	if d.Effect.Kind == run.EffectRead {
-		return func(result run.Result, err error) { _ = r.add(r.answered(left, start, result, err), false) }, nil
+	if d.Effect.Kind == core.EffectRead {
+		return func(result core.Result, err error) { _ = r.add(r.answered(left, start, result, err), false) }, nil
 	}
 	left.Body = bodyOf(asked{Arguments: r.json(c.Arguments)})
 	if err := r.add(left, true); err != nil {
 		return nil, err.At(c.Server, c.Tool)
 	}
 	answer := r.about
-	answer.Kind, answer.Server, answer.Tool, answer.Effect = run.EventAnswer, t.Server, t.Name, left.Effect
+	answer.Kind, answer.Server, answer.Tool, answer.Effect = core.EventAnswer, t.Server, t.Name, left.Effect
 	answer.Facts = map[string]any{"call": n}
-	return func(result run.Result, err error) { _ = r.add(r.answered(answer, start, result, err), false) }, nil
+	return func(result core.Result, err error) { _ = r.add(r.answered(answer, start, result, err), false) }, nil
 }
 
 // answered adds to an entry what came back.
-func (r *record) answered(e run.Event, start time.Time, result run.Result, err error) run.Event {
+func (r *record) answered(e core.Event, start time.Time, result core.Result, err error) core.Event {
 	e.Duration, e.Status = time.Since(start), "ok"
 	if err != nil {
-		failed := run.AsError(err)
+		failed := core.AsError(err)
 		e.Status = string(failed.Kind)
-		if e.Kind == run.EventAnswer && errors.Is(err, run.ErrOutcomeUnknown) {
-			e.Status, e.Facts["error"] = string(run.StatusOutcomeUnknown), failed.Kind
+		if e.Kind == core.EventAnswer && errors.Is(err, core.ErrOutcomeUnknown) {
+			e.Status, e.Facts["error"] = string(core.StatusOutcomeUnknown), failed.Kind
 		}
 		e.Body = merged(e.Body, said{Error: r.text(failed.Message)})
 		return e
@@ -302,7 +302,7 @@ func merged(body json.RawMessage, s said) json.RawMessage {
 }
 
 // saw counts what is personal in what the servers answered.
-func (r *record) saw(found screen.Counts) {
+func (r *record) saw(found redact.Counts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range found {
@@ -318,7 +318,7 @@ func (r *record) sawPersonal() bool {
 }
 
 // refusal records a call that did not leave.
-func (r *record) refusal(c run.Call, err *run.Error) {
+func (r *record) refusal(c core.Call, err *core.Error) {
 	r.mu.Lock()
 	r.refusals++
 	n := r.refusals
@@ -326,9 +326,9 @@ func (r *record) refusal(c run.Call, err *run.Error) {
 	if r.to == nil || n > maxRefusals {
 		return
 	}
-	e := r.event(run.EventRefusal)
+	e := r.event(core.EventRefusal)
 	e.Server, e.Tool, e.Status = c.Server, c.Tool, string(err.Kind)
-	if errors.Is(err, screen.ErrUnknown) || errors.Is(err, screen.ErrProbing) {
+	if errors.Is(err, redact.ErrUnknown) || errors.Is(err, redact.ErrProbing) {
 		e.Facts = map[string]any{"cause": "unknown_token"}
 	}
 	e.Body = bodyOf(said{Error: r.text(err.Message)})
@@ -336,7 +336,7 @@ func (r *record) refusal(c run.Call, err *run.Error) {
 }
 
 // end records how an execution ended. It is durable, with all before it, when end returns.
-func (r *record) end(o run.Outcome) run.Outcome {
+func (r *record) end(o core.Outcome) core.Outcome {
 	if r.to == nil {
 		return o
 	}
@@ -370,8 +370,8 @@ func (r *record) end(o run.Outcome) run.Outcome {
 }
 
 // ended is how an execution ended, without a value of it.
-func (r *record) ended(o run.Outcome) run.Event {
-	e := r.event(run.EventEnd)
+func (r *record) ended(o core.Outcome) core.Event {
+	e := r.event(core.EventEnd)
 	e.Status, e.Risk, e.Tokens, e.Duration, e.Bytes = string(o.Status), o.Stats.Risk, o.Stats.Tokens, time.Since(r.began), int64(len(o.Result))
 	e.Facts = map[string]any{"calls": o.Stats.ToolCalls, "output_bytes": len(o.Output)}
 	for name, value := range map[string]string{"sandbox": o.Stats.Sandbox, "runtime": o.Stats.Runtime} {
@@ -391,8 +391,8 @@ func (r *record) ended(o run.Outcome) run.Event {
 }
 
 // reveal records that values are shown, before they are.
-func (r *record) reveal(toModel bool, text string) *run.Error {
-	e := r.event(run.EventReveal)
+func (r *record) reveal(toModel bool, text string) *core.Error {
+	e := r.event(core.EventReveal)
 	e.Status, e.Facts = "person", map[string]any{"personal": categories(text)}
 	if toModel {
 		e.Status = "model"
@@ -413,8 +413,8 @@ func categories(text string) map[string]int {
 }
 
 // skill records that one was saved.
-func (r *record) skill(name, version string) *run.Error {
-	e := r.event(run.EventSkill)
+func (r *record) skill(name, version string) *core.Error {
+	e := r.event(core.EventSkill)
 	e.Status, e.Facts = "saved", map[string]any{"skill": name, "version": version}
 	return r.add(e, false)
 }

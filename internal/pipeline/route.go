@@ -3,8 +3,8 @@ package pipeline
 import (
 	"fmt"
 
-	"retort/internal/pipeline/gate/rules"
-	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/check/rules"
+	"retort/internal/sandbox"
 )
 
 // Routing says how strong a sandbox has to be. The zero Routing asks for nothing: the
@@ -18,21 +18,21 @@ type Routing struct {
 // What the words of the settings ask for: by the risk of a program, and whatever its
 // risk is. The stronger of both counts.
 var (
-	byRisk  = map[rules.RiskLevel]int{rules.RiskHigh: isolate.Container, rules.RiskCritical: isolate.Machine}
-	byLevel = map[rules.Level]int{rules.Strict: isolate.Container, rules.Maximum: isolate.UserKernel}
+	byRisk  = map[rules.RiskLevel]int{rules.RiskHigh: sandbox.Container, rules.RiskCritical: sandbox.Machine}
+	byLevel = map[rules.Level]int{rules.Strict: sandbox.Container, rules.Maximum: sandbox.UserKernel}
 )
 
 // floor is what a program needs at least, and why in words.
-func (r Routing) floor(risk rules.Risk) isolate.Floor {
+func (r Routing) floor(risk rules.Risk) sandbox.Floor {
 	if !r.ByRisk {
-		return isolate.Floor{}
+		return sandbox.Floor{}
 	}
 	if need := max(byLevel[r.Level], r.Least); need > byRisk[risk.Level] {
-		return isolate.Floor{Strength: need, Why: "securityLevel: " + r.Level.String()}
+		return sandbox.Floor{Strength: need, Why: "securityLevel: " + r.Level.String()}
 	}
 	why := fmt.Sprintf("its risk is %s (%d)", risk.Level, risk.Score)
 	if len(risk.Reasons) > 0 {
 		why += ": " + risk.Reasons[0]
 	}
-	return isolate.Floor{Strength: byRisk[risk.Level], Why: why}
+	return sandbox.Floor{Strength: byRisk[risk.Level], Why: why}
 }

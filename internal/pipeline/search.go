@@ -11,12 +11,12 @@ import (
 	"sync"
 	"time"
 
-	"retort/internal/ledger"
-	"retort/internal/pipeline/discover"
-	"retort/internal/pipeline/emit"
-	"retort/internal/pipeline/gate"
+	"retort/internal/core"
+	"retort/internal/pipeline/bindings"
+	"retort/internal/pipeline/check"
 	"retort/internal/pipeline/relay"
-	"retort/internal/run"
+	"retort/internal/pipeline/search"
+	ledger "retort/internal/tokens"
 	"retort/internal/workspace"
 )
 
@@ -32,26 +32,26 @@ const (
 )
 
 // Search finds tools and says as much of each as the query asks for.
-func (p *Pipeline) Search(ctx context.Context, q run.Query) (run.Found, error) {
+func (p *Pipeline) Search(ctx context.Context, q core.Query) (core.Found, error) {
 	q.Limit = min(max(q.Limit, 0), maxHits)
 	if q.Limit == 0 {
 		q.Limit = defaultHits
 	}
-	if q.Detail == "" || q.Detail == run.DetailSummary {
-		q.Detail = run.DetailDescription
+	if q.Detail == "" || q.Detail == core.DetailSummary {
+		q.Detail = core.DetailDescription
 	}
-	if !slices.Contains([]run.Detail{run.DetailName, run.DetailDescription, run.DetailFull}, q.Detail) {
-		return run.Found{}, run.Errorf(run.KindInvalidArguments, "pipeline.search", "detail_level %q is not name, description (or summary) or full", q.Detail)
+	if !slices.Contains([]core.Detail{core.DetailName, core.DetailDescription, core.DetailFull}, q.Detail) {
+		return core.Found{}, core.Errorf(core.KindInvalidArguments, "pipeline.search", "detail_level %q is not name, description (or summary) or full", q.Detail)
 	}
 	if !q.Settled {
 		p.Tools.Wait(ctx, searchPatience)
 	}
 	tools := p.Toolset()
-	answer, err := p.Searcher.Search(ctx, discover.Query{Tools: tools, Text: q.Text, Server: q.Server, Category: q.Category, Limit: q.Limit, Settled: q.Settled})
+	answer, err := p.Searcher.Search(ctx, search.Query{Tools: tools, Text: q.Text, Server: q.Server, Category: q.Category, Limit: q.Limit, Settled: q.Settled})
 	if err != nil {
-		return run.Found{}, err
+		return core.Found{}, err
 	}
-	found := run.Found{Tools: []run.FoundTool{}, Total: answer.Total, Warnings: answer.Warnings}
+	found := core.Found{Tools: []core.FoundTool{}, Total: answer.Total, Warnings: answer.Warnings}
 	if pending := p.Tools.Pending(); len(pending) > 0 {
 		found.Warnings = append(found.Warnings, "still starting, so not searched: "+strings.Join(pending, ", "))
 	}
@@ -65,41 +65,41 @@ func (p *Pipeline) Search(ctx context.Context, q run.Query) (run.Found, error) {
 	return found, nil
 }
 
-func (p *Pipeline) describe(tools *run.Toolset, t *run.Tool, q run.Query) run.FoundTool {
-	f := run.FoundTool{Name: emit.Stub(tools, t, q.Language, emit.Name), Server: t.Server, Tool: t.Name, Category: t.Category, RegistryOnly: tools.RegistryOnly(t)}
+func (p *Pipeline) describe(tools *core.Toolset, t *core.Tool, q core.Query) core.FoundTool {
+	f := core.FoundTool{Name: bindings.Stub(tools, t, q.Language, bindings.Name), Server: t.Server, Tool: t.Name, Category: t.Category, RegistryOnly: tools.RegistryOnly(t)}
 	if s, ok := tools.Server(t.Server); ok {
 		f.Cached = s.Cached
 	}
 	switch q.Detail {
-	case run.DetailDescription:
-		f.Description = emit.Summary(t)
-	case run.DetailFull:
-		f.Definition = p.stub(tools, t, q.Language, emit.Signature)
+	case core.DetailDescription:
+		f.Description = bindings.Summary(t)
+	case core.DetailFull:
+		f.Definition = p.stub(tools, t, q.Language, bindings.Signature)
 	}
 	return f
 }
 
 // stub is the definition of a tool in the project's words.
-func (p *Pipeline) stub(tools *run.Toolset, t *run.Tool, lang run.Language, detail emit.Detail) string {
-	definition := emit.Stub(tools, t, lang, detail)
+func (p *Pipeline) stub(tools *core.Toolset, t *core.Tool, lang core.Language, detail bindings.Detail) string {
+	definition := bindings.Stub(tools, t, lang, detail)
 	if most := cmp.Or(p.DefinitionTokens, defaultDefinitionTokens); len(definition) > most { // no text has more tokens than bytes
 		if _, fits := ledger.Fits(definition, most); !fits {
-			definition = abridged(emit.Stub(tools, t, lang, emit.Signature), lang, most)
+			definition = abridged(bindings.Stub(tools, t, lang, bindings.Signature), lang, most)
 		}
 	}
 	if p.Stub == nil {
 		return definition
 	}
-	return p.Stub(lang, t, emit.Stub(tools, t, lang, emit.Name), definition, detail == emit.Full)
+	return p.Stub(lang, t, bindings.Stub(tools, t, lang, bindings.Name), definition, detail == bindings.Full)
 }
 
 // abridged is the signature of a tool in the place of a definition that has too many tokens.
-func abridged(signature string, lang run.Language, most int) string {
+func abridged(signature string, lang core.Language, most int) string {
 	return ledger.Prefix(signature, most) + fmt.Sprintf("\n%s the whole definition has more than %d tokens (results.definitionTokens); the tool's file below servers/ has it\n", commentOf(lang), most)
 }
 
-func commentOf(lang run.Language) string {
-	if lang == run.Python {
+func commentOf(lang core.Language) string {
+	if lang == core.Python {
 		return "#"
 	}
 	return "//"
@@ -109,29 +109,29 @@ func commentOf(lang run.Language) string {
 // names, or by their own names where only one tool of the category has it. An empty category means all. Names that
 // nothing answers to are an error that names near matches, unless others were found: then they are definitions that
 // say so.
-func (p *Pipeline) Describe(ctx context.Context, names []string, category string, lang run.Language) ([]run.Definition, error) {
+func (p *Pipeline) Describe(ctx context.Context, names []string, category string, lang core.Language) ([]core.Definition, error) {
 	if len(names) == 0 {
-		return nil, run.Errorf(run.KindInvalidArguments, "pipeline.describe", "no tool is named").WithHint("give name or names, as found by search_tools")
+		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.describe", "no tool is named").WithHint("give name or names, as found by search_tools")
 	}
 	tools := p.Toolset()
 	if slices.ContainsFunc(names, func(name string) bool { _, unknown := tools.Named(name, category); return unknown != nil }) {
 		p.Tools.Wait(ctx, patience)
 		tools = p.Toolset()
 	}
-	var definitions []run.Definition
-	var missing *run.Error
+	var definitions []core.Definition
+	var missing *core.Error
 	for _, name := range names[:min(len(names), maxHits)] {
 		t, unknown := tools.Named(name, category)
 		if unknown != nil {
 			missing = p.explained(unknown)
-			definitions = append(definitions, run.Definition{Name: name, Definition: fmt.Sprintf("%s %s; %s", commentOf(lang), missing.Message, missing.Hint)})
+			definitions = append(definitions, core.Definition{Name: name, Definition: fmt.Sprintf("%s %s; %s", commentOf(lang), missing.Message, missing.Hint)})
 			continue
 		}
-		definition := p.stub(tools, t, lang, emit.Full)
+		definition := p.stub(tools, t, lang, bindings.Full)
 		if tools.RegistryOnly(t) {
 			definition = commentOf(lang) + " " + tools.NoServerFor(t).Message + "\n" + definition
 		}
-		definitions = append(definitions, run.Definition{Name: emit.Stub(tools, t, lang, emit.Name), Definition: definition})
+		definitions = append(definitions, core.Definition{Name: bindings.Stub(tools, t, lang, bindings.Name), Definition: definition})
 	}
 	if missing != nil && len(definitions) == 1 {
 		return nil, missing
@@ -141,7 +141,7 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, category string
 
 // uncallable refuses a program that names a tool of which only a definition is known. A program that computes what it
 // calls is refused when it makes the call.
-func uncallable(tools *run.Toolset, v gate.Verdict) *run.Error {
+func uncallable(tools *core.Toolset, v check.Verdict) *core.Error {
 	if v.Unknown {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (p *Pipeline) functions(x *execution) map[string]relay.Function {
 // wrappers is the read-only folder servers/ as this execution's language sees it.
 func wrappers(x *execution) workspace.Folder {
 	const root = "servers/"
-	tools := sync.OnceValue(func() *run.Toolset { // the first to look waits for servers that have not listed their tools yet
+	tools := sync.OnceValue(func() *core.Toolset { // the first to look waits for servers that have not listed their tools yet
 		x.pipeline.Tools.Wait(context.Background(), searchPatience)
 		if now := x.visible(); len(now.Servers) > len(x.tools.Servers) {
 			return now
@@ -194,11 +194,11 @@ func wrappers(x *execution) workspace.Folder {
 	})
 	return workspace.Folder{
 		File: func(name string) (string, bool) {
-			text, ok := emit.File(tools(), x.req.Language, root+name)
+			text, ok := bindings.File(tools(), x.req.Language, root+name)
 			return x.pipeline.Wrapped(x.req.Language, root+name, text), ok
 		},
 		List: func(name string) ([]string, bool) {
-			names, ok := emit.List(tools(), x.req.Language, root+name)
+			names, ok := bindings.List(tools(), x.req.Language, root+name)
 			if name == "" { // of servers/ only the servers are listed; its index is there all the same
 				names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, "/") })
 			}
@@ -210,23 +210,23 @@ func wrappers(x *execution) workspace.Folder {
 // searchTools answers a program, in its own language.
 func (x *execution) searchTools(ctx context.Context, raw json.RawMessage) (any, error) {
 	var a struct {
-		Query    string     `json:"query"`
-		Detail   run.Detail `json:"detail_level"`
-		Server   string     `json:"server"`
-		Category string     `json:"category"`
-		Limit    int        `json:"limit"`
+		Query    string      `json:"query"`
+		Detail   core.Detail `json:"detail_level"`
+		Server   string      `json:"server"`
+		Category string      `json:"category"`
+		Limit    int         `json:"limit"`
 	}
 	if err := json.Unmarshal(raw, &a); err != nil {
-		return nil, run.Errorf(run.KindInvalidArguments, "pipeline.search", "searchTools: %v", err)
+		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.search", "searchTools: %v", err)
 	}
-	found, err := x.pipeline.Search(ctx, run.Query{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit, Language: x.req.Language})
+	found, err := x.pipeline.Search(ctx, core.Query{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit, Language: x.req.Language})
 	if err != nil {
 		return nil, err
 	}
 	if x.req.Only != nil {
-		found.Tools = slices.DeleteFunc(found.Tools, func(f run.FoundTool) bool { _, ok := x.tools.Exact(f.Server, f.Tool); return !ok })
+		found.Tools = slices.DeleteFunc(found.Tools, func(f core.FoundTool) bool { _, ok := x.tools.Exact(f.Server, f.Tool); return !ok })
 	}
-	if a.Detail == run.DetailFull && x.req.Language != run.Python {
+	if a.Detail == core.DetailFull && x.req.Language != core.Python {
 		now := x.pipeline.Toolset() // servers may have listed their tools since the program began
 		for i := range found.Tools {
 			x.wholeFile(now, &found.Tools[i])
@@ -237,12 +237,12 @@ func (x *execution) searchTools(ctx context.Context, raw json.RawMessage) (any, 
 
 // wholeFile puts the tool's file in the place of its signature, unless it has more tokens than a definition may have. A
 // program reads it in the sandbox, where it costs no tokens.
-func (x *execution) wholeFile(tools *run.Toolset, f *run.FoundTool) {
+func (x *execution) wholeFile(tools *core.Toolset, f *core.FoundTool) {
 	t, ok := tools.Exact(f.Server, f.Tool)
 	if !ok {
 		return
 	}
-	name, text, ok := emit.ToolFile(tools, t)
+	name, text, ok := bindings.ToolFile(tools, t)
 	if !ok {
 		return
 	}

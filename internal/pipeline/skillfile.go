@@ -9,9 +9,9 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"retort/internal/pipeline/gate"
-	"retort/internal/pipeline/gate/rules"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/pipeline/check"
+	"retort/internal/pipeline/check/rules"
 	"retort/internal/skills"
 )
 
@@ -30,8 +30,8 @@ type skillFiles struct {
 
 // skillFile returns the name and the language of the skill that a path below skills/ is the code of: NAME.ts, NAME.js,
 // NAME.py, or the file of its folder, such as NAME/skill.ts.
-func skillFile(name string) (skill string, lang run.Language, ok bool) {
-	languages := map[string]run.Language{".ts": run.TypeScript, ".js": run.TypeScript, ".mjs": run.TypeScript, ".py": run.Python}
+func skillFile(name string) (skill string, lang core.Language, ok bool) {
+	languages := map[string]core.Language{".ts": core.TypeScript, ".js": core.TypeScript, ".mjs": core.TypeScript, ".py": core.Python}
 	lang, ok = languages[path.Ext(name)]
 	skill = strings.TrimSuffix(name, path.Ext(name))
 	if folder, file, nested := strings.Cut(skill, "/"); nested {
@@ -49,60 +49,60 @@ func (s *skillFiles) write(ctx context.Context, name, shown string, data []byte,
 	if refused == nil {
 		return nil
 	}
-	s.x.flight.record.refusal(run.Call{Server: "retort", Tool: "save_skill"}, refused)
+	s.x.flight.record.refusal(core.Call{Server: "retort", Tool: "save_skill"}, refused)
 	e := *refused
-	e.Message = "EACCES: " + run.Legible(clippedScope(shown)) + ": " + e.Message
+	e.Message = "EACCES: " + core.Legible(clippedScope(shown)) + ": " + e.Message
 	return &e
 }
 
-func (s *skillFiles) add(ctx context.Context, name string, data []byte, appends bool) *run.Error {
+func (s *skillFiles) add(ctx context.Context, name string, data []byte, appends bool) *core.Error {
 	if refused := s.permitted(); refused != nil {
 		return refused
 	}
 	skill, lang, ok := skillFile(name)
 	if !ok {
-		return run.Errorf(run.KindPolicy, "skills.write", "only the code of a skill can be written to ./skills/").
+		return core.Errorf(core.KindPolicy, "skills.write", "only the code of a skill can be written to ./skills/").
 			WithHint("write ./skills/NAME.ts or ./skills/NAME.py; save_skill takes a description, tags and triggers")
 	}
 	before, begun := s.begun[name]
 	if appends && !begun {
-		return run.Errorf(run.KindPolicy, "skills.write", "programs cannot append to a skill").WithHint("write the whole code of the skill in a single write")
+		return core.Errorf(core.KindPolicy, "skills.write", "programs cannot append to a skill").WithHint("write the whole code of the skill in a single write")
 	}
 	if !appends {
 		before = ""
 	}
 	if len(before)+len(data) > skills.MaxCode {
-		return run.Errorf(run.KindLimit, "skills.write", "a skill has at most %d bytes", skills.MaxCode)
+		return core.Errorf(core.KindLimit, "skills.write", "a skill has at most %d bytes", skills.MaxCode)
 	}
 	code := before + string(data)
 	s.begun[name] = code
 	if strings.TrimSpace(code) == "" {
-		return run.ValidSkillName(skill)
+		return core.ValidSkillName(skill)
 	}
 	if s.writes++; s.writes > maxSkillWrites {
-		return run.Errorf(run.KindLimit, "skills.write", "a program writes skills at most %d times", maxSkillWrites)
+		return core.Errorf(core.KindLimit, "skills.write", "a program writes skills at most %d times", maxSkillWrites)
 	}
-	return s.save(ctx, run.SkillDraft{Name: skill, Language: lang, Code: code})
+	return s.save(ctx, core.SkillDraft{Name: skill, Language: lang, Code: code})
 }
 
 // permitted refuses what may not write all of the workspace: neither a level nor a request that narrows the files of a
 // program can mean that it writes skills.
-func (s *skillFiles) permitted() *run.Error {
+func (s *skillFiles) permitted() *core.Error {
 	if rule := s.x.pipeline.Policy.ReadOnly(); rule != "" {
-		return run.Errorf(run.KindPolicy, "skills.write", "skills cannot be saved: %s", rule)
+		return core.Errorf(core.KindPolicy, "skills.write", "skills cannot be saved: %s", rule)
 	}
 	if s.x.restricted() != nil {
-		return run.Errorf(run.KindPolicy, "skills.write", "this program is restricted to certain files, so it cannot save skills").WithHint("save the skill with the tool save_skill")
+		return core.Errorf(core.KindPolicy, "skills.write", "this program is restricted to certain files, so it cannot save skills").WithHint("save the skill with the tool save_skill")
 	}
 	return nil
 }
 
 // save does what Pipeline.saveSkill does for a request of its own. The description is the first line of the first
 // comment; what is known of a skill that is there already is kept.
-func (s *skillFiles) save(ctx context.Context, d run.SkillDraft) *run.Error {
+func (s *skillFiles) save(ctx context.Context, d core.SkillDraft) *core.Error {
 	p := s.x.pipeline
 	if !utf8.ValidString(d.Code) {
-		return run.Errorf(run.KindSyntax, "skills.write", "the code is not text in UTF-8")
+		return core.Errorf(core.KindSyntax, "skills.write", "the code is not text in UTF-8")
 	}
 	old, refused := s.existing(d.Name)
 	if refused != nil {
@@ -116,7 +116,7 @@ func (s *skillFiles) save(ctx context.Context, d run.SkillDraft) *run.Error {
 	if refused != nil {
 		return refused
 	}
-	if refused := p.foreign(run.Skill{Code: skill.Code + "\n" + d.Description}); refused != nil {
+	if refused := p.foreign(core.Skill{Code: skill.Code + "\n" + d.Description}); refused != nil {
 		return refused
 	}
 	examined, tools, refused := p.examine(ctx, skill)
@@ -134,8 +134,8 @@ func (s *skillFiles) save(ctx context.Context, d run.SkillDraft) *run.Error {
 
 // existing returns the skill that a write would replace or hide. It returns nil if no skill has this name, and an error if
 // the skill cannot be read, so that the write does not replace it.
-func (s *skillFiles) existing(name string) (*skills.Skill, *run.Error) {
-	if refused := run.ValidSkillName(name); refused != nil {
+func (s *skillFiles) existing(name string) (*skills.Skill, *core.Error) {
+	if refused := core.ValidSkillName(name); refused != nil {
 		return nil, refused
 	}
 	old, refused := s.x.pipeline.Skills.Get(name, "")
@@ -151,7 +151,7 @@ func (s *skillFiles) existing(name string) (*skills.Skill, *run.Error) {
 // approve asks a person where save_skill would. A program is asked about in two more cases, which count as a high risk:
 // when it replaces a skill that it has not saved itself, and when the code is not in its own text, since then it may come
 // from the answer of a server.
-func (s *skillFiles) approve(ctx context.Context, d run.SkillDraft, old *skills.Skill) *run.Error {
+func (s *skillFiles) approve(ctx context.Context, d core.SkillDraft, old *skills.Skill) *core.Error {
 	p := s.x.pipeline
 	rule := p.aboutLevel(rules.RiskMedium)
 	replaces, computed := old != nil && !s.saved[d.Name], !writtenIn(s.x.req.Code, d.Code)
@@ -163,10 +163,10 @@ func (s *skillFiles) approve(ctx context.Context, d run.SkillDraft, old *skills.
 	}
 	arguments, err := json.Marshal(map[string]any{"name": d.Name, "description": d.Description, "language": d.Language, "code": d.Code})
 	if err != nil {
-		return run.AsError(err)
+		return core.AsError(err)
 	}
 	q := s.x.question(rule)
-	q.Server, q.Tool, q.Arguments, q.Effect = "retort", "save_skill", arguments, run.EffectWrite.String()
+	q.Server, q.Tool, q.Arguments, q.Effect = "retort", "save_skill", arguments, core.EffectWrite.String()
 	return s.x.asks(ctx, q)
 }
 
@@ -188,7 +188,7 @@ func writtenIn(program, code string) bool {
 }
 
 // keep saves the draft, unless somebody else has changed the skill since old was read.
-func (s *skillFiles) keep(draft skills.Draft, old *skills.Skill) *run.Error {
+func (s *skillFiles) keep(draft skills.Draft, old *skills.Skill) *core.Error {
 	before := ""
 	if old != nil {
 		before = old.Version
@@ -207,7 +207,7 @@ func (s *skillFiles) keep(draft skills.Draft, old *skills.Skill) *run.Error {
 }
 
 // draftOf returns a skill that has passed the gate as it is saved.
-func draftOf(skill run.Skill, d run.SkillDraft, examined gate.Examined, tools *run.Toolset) skills.Draft {
+func draftOf(skill core.Skill, d core.SkillDraft, examined check.Examined, tools *core.Toolset) skills.Draft {
 	draft := skills.Draft{Skill: skill, Document: skills.Document{Description: d.Description, Tags: d.Tags, Triggers: d.Triggers, Tools: map[string]string{}}}
 	if d.ForUser {
 		draft.Origin = skills.User

@@ -3,7 +3,7 @@ package pipeline
 import (
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 func TestWrittenIn(t *testing.T) {
@@ -28,11 +28,11 @@ func TestWrittenIn(t *testing.T) {
 func TestSkillFile(t *testing.T) {
 	for _, c := range []struct {
 		path, skill string
-		lang        run.Language
+		lang        core.Language
 		ok          bool
 	}{
-		{"a.ts", "a", run.TypeScript, true}, {"a_b.py", "a-b", run.Python, true}, {"a.js", "a", run.TypeScript, true}, {"a/skill.py", "a", run.Python, true},
-		{"a/skill.js", "a", run.TypeScript, false}, {"a/other.ts", "a", run.TypeScript, false}, {"a/b/skill.ts", "a", run.TypeScript, false},
+		{"a.ts", "a", core.TypeScript, true}, {"a_b.py", "a-b", core.Python, true}, {"a.js", "a", core.TypeScript, true}, {"a/skill.py", "a", core.Python, true},
+		{"a/skill.js", "a", core.TypeScript, false}, {"a/other.ts", "a", core.TypeScript, false}, {"a/b/skill.ts", "a", core.TypeScript, false},
 		{"a.md", "a", "", false}, {"a", "a", "", false}, {"", "", "", false},
 	} {
 		if skill, lang, ok := skillFile(c.path); ok != c.ok || ok && (skill != c.skill || lang != c.lang) {

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/pipeline/gate"
-	"retort/internal/pipeline/gate/rules"
-	"retort/internal/pipeline/gate/source"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/pipeline/check"
+	"retort/internal/pipeline/check/rules"
+	"retort/internal/pipeline/check/source"
 	"retort/internal/skills"
 	"retort/internal/workspace"
 )
@@ -19,17 +19,17 @@ import (
 // library is the skills as one execution imports them: with tokens for what is sealed.
 type library struct{ *execution }
 
-func (l library) Skill(name string, lang run.Language) (run.Skill, *run.Error) {
+func (l library) Skill(name string, lang core.Language) (core.Skill, *core.Error) {
 	s, refused := l.pipeline.Skills.Skill(name, lang)
 	if refused != nil || l.screen == nil {
 		return s, refused
 	}
 	if refused := l.pipeline.foreign(s); refused != nil {
-		return run.Skill{}, source.InSkill(s, refused)
+		return core.Skill{}, source.InSkill(s, refused)
 	}
 	code, err := l.screen.Skill(s.Code)
 	if err != nil {
-		return run.Skill{}, run.AsError(err)
+		return core.Skill{}, core.AsError(err)
 	}
 	s.Code = code
 	return s, nil
@@ -41,44 +41,44 @@ const (
 )
 
 // SaveSkill saves a skill that passes the gate as a program that imports it would.
-// The result of the Outcome is a run.SavedSkill. It waits for a person as Execute does.
-func (p *Pipeline) SaveSkill(ctx context.Context, req run.Request, d run.SkillDraft) run.Outcome {
+// The result of the Outcome is a core.SavedSkill. It waits for a person as Execute does.
+func (p *Pipeline) SaveSkill(ctx context.Context, req core.Request, d core.SkillDraft) core.Outcome {
 	p, req = p.forNewExecution(), p.complete(req)
 	if req.Guessed = d.Language == ""; req.Guessed {
 		d.Language = source.Recognize(d.Code).Language
 	}
 	what := map[string]any{"save_skill": d.Name, "language": d.Language}
-	return p.fly(ctx, req, what, asked{Code: d.Code}, func(ctx context.Context, f *flight) run.Outcome {
-		o := run.Outcome{ExecutionID: req.ID, Status: run.StatusOK}
+	return p.fly(ctx, req, what, asked{Code: d.Code}, func(ctx context.Context, f *flight) core.Outcome {
+		o := core.Outcome{ExecutionID: req.ID, Status: core.StatusOK}
 		saved, refused := p.saveSkill(ctx, req, f, d)
 		if refused != nil {
-			o.Error, o.Status = refused, run.StatusRejected
-			if refused.Denies() || refused.Kind == run.KindInternal || refused.Kind == run.KindCancelled {
+			o.Error, o.Status = refused, core.StatusRejected
+			if refused.Denies() || refused.Kind == core.KindInternal || refused.Kind == core.KindCancelled {
 				o.Status = statusOf(refused)
 			}
 			return o
 		}
 		var err error
 		if o.Result, err = json.Marshal(saved); err != nil {
-			o.Error, o.Status = run.AsError(err), run.StatusError
+			o.Error, o.Status = core.AsError(err), core.StatusError
 		}
 		return o
 	})
 }
 
-func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, f *flight, d run.SkillDraft) (run.SavedSkill, *run.Error) {
+func (p *Pipeline) saveSkill(ctx context.Context, req core.Request, f *flight, d core.SkillDraft) (core.SavedSkill, *core.Error) {
 	if rule := p.Policy.ReadOnly(); rule != "" {
-		return run.SavedSkill{}, run.Errorf(run.KindPolicy, "skills.save", "skills cannot be saved: %s", rule)
+		return core.SavedSkill{}, core.Errorf(core.KindPolicy, "skills.save", "skills cannot be saved: %s", rule)
 	}
 	if refused := f.record.ready(); refused != nil {
-		return run.SavedSkill{}, refused
+		return core.SavedSkill{}, refused
 	}
 	skill, refused := p.drafted(&d)
 	if refused != nil {
-		return run.SavedSkill{}, refused
+		return core.SavedSkill{}, refused
 	}
-	if refused := p.foreign(run.Skill{Code: skill.Code + "\n" + d.Description}); refused != nil {
-		return run.SavedSkill{}, refused
+	if refused := p.foreign(core.Skill{Code: skill.Code + "\n" + d.Description}); refused != nil {
+		return core.SavedSkill{}, refused
 	}
 	if d.Instructions != "" {
 		return p.saveInstructions(ctx, req, f, d)
@@ -88,22 +88,22 @@ func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, f *flight, d 
 		refused = source.Recognize(d.Code).Guessed(refused)
 	}
 	if refused != nil {
-		return run.SavedSkill{}, refused
+		return core.SavedSkill{}, refused
 	}
 	if refused := p.approveSkill(ctx, req, d); refused != nil {
-		return run.SavedSkill{}, refused
+		return core.SavedSkill{}, refused
 	}
 	draft := draftOf(skill, d, examined, tools)
-	answer := run.SavedSkill{Name: skill.Name, Path: skill.File(), Warnings: examined.Warnings}
+	answer := core.SavedSkill{Name: skill.Name, Path: skill.File(), Warnings: examined.Warnings}
 	if examined.Unknown {
 		answer.Warnings = append(answer.Warnings, "it computes which tools it calls, so that each program that uses it counts as one that may call any")
 	}
 	saved, refused := p.Skills.Save(draft)
 	if refused != nil {
-		return run.SavedSkill{}, refused
+		return core.SavedSkill{}, refused
 	}
 	if refused := f.record.skill(skill.Name, saved.Version); refused != nil {
-		return run.SavedSkill{}, refused
+		return core.SavedSkill{}, refused
 	}
 	answer.Version, answer.Unchanged = saved.Version, saved.Unchanged
 	answer.Use = skills.Import(skill, draft.Functions)
@@ -111,70 +111,70 @@ func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, f *flight, d 
 }
 
 // saveInstructions saves a skill without code: a text that models read.
-func (p *Pipeline) saveInstructions(ctx context.Context, req run.Request, f *flight, d run.SkillDraft) (run.SavedSkill, *run.Error) {
-	if refused := p.foreign(run.Skill{Code: d.Instructions + "\n" + d.Description}); refused != nil {
-		return run.SavedSkill{}, refused
+func (p *Pipeline) saveInstructions(ctx context.Context, req core.Request, f *flight, d core.SkillDraft) (core.SavedSkill, *core.Error) {
+	if refused := p.foreign(core.Skill{Code: d.Instructions + "\n" + d.Description}); refused != nil {
+		return core.SavedSkill{}, refused
 	}
 	if refused := p.approveSkill(ctx, req, d); refused != nil {
-		return run.SavedSkill{}, refused
+		return core.SavedSkill{}, refused
 	}
-	skill := run.Skill{Name: d.Name}
+	skill := core.Skill{Name: d.Name}
 	draft := skills.Draft{Skill: skill, Document: skills.Document{Description: d.Description, Tags: d.Tags, Triggers: d.Triggers, Usage: d.Instructions}}
 	if d.ForUser {
 		draft.Origin = skills.User
 	}
 	saved, refused := p.Skills.Save(draft)
 	if refused != nil {
-		return run.SavedSkill{}, refused
+		return core.SavedSkill{}, refused
 	}
 	if refused := f.record.skill(d.Name, saved.Version); refused != nil {
-		return run.SavedSkill{}, refused
+		return core.SavedSkill{}, refused
 	}
-	return run.SavedSkill{Name: d.Name, Path: "skills/" + d.Name + "/SKILL.md", Version: saved.Version, Unchanged: saved.Unchanged, Use: skills.Import(skill, nil)}, nil
+	return core.SavedSkill{Name: d.Name, Path: "skills/" + d.Name + "/SKILL.md", Version: saved.Version, Unchanged: saved.Unchanged, Use: skills.Import(skill, nil)}, nil
 }
 
 // foreign refuses a skill with a secret in its code, and one with a token: in another session
 // it stands for somebody else.
-func (p *Pipeline) foreign(s run.Skill) *run.Error {
+func (p *Pipeline) foreign(s core.Skill) *core.Error {
 	if code := []byte(s.Code); p.Secrets != nil && !bytes.Equal(p.Secrets.Mask(code), code) {
-		return run.Errorf(run.KindPolicy, "skills", "the skill has a secret of the configuration in it, and skills are kept as they are").
+		return core.Errorf(core.KindPolicy, "skills", "the skill has a secret of the configuration in it, and skills are kept as they are").
 			WithHint("leave it out: servers have their own credentials")
 	}
 	if p.Privacy == nil {
 		return nil
 	}
 	if token := p.Privacy.TokenIn(s.Code); token != "" {
-		return run.Errorf(run.KindPolicy, "skills", "the skill has %s in it, which stands for something else in each session", token).
+		return core.Errorf(core.KindPolicy, "skills", "the skill has %s in it, which stands for something else in each session", token).
 			WithHint("make it a parameter, which the program gives")
 	}
 	return nil
 }
 
 // drafted completes a draft and makes a skill of it.
-func (p *Pipeline) drafted(d *run.SkillDraft) (run.Skill, *run.Error) {
+func (p *Pipeline) drafted(d *core.SkillDraft) (core.Skill, *core.Error) {
 	d.Name = strings.ReplaceAll(d.Name, "_", "-")
-	if refused := run.ValidSkillName(d.Name); refused != nil {
-		return run.Skill{}, refused
+	if refused := core.ValidSkillName(d.Name); refused != nil {
+		return core.Skill{}, refused
 	}
 	switch d.Language {
-	case run.JavaScript, run.TypeScript:
-		d.Language = run.TypeScript
-	case run.Python:
+	case core.JavaScript, core.TypeScript:
+		d.Language = core.TypeScript
+	case core.Python:
 	default:
-		return run.Skill{}, run.Errorf(run.KindInvalidArguments, "skills.save", "there is no language %q", d.Language).WithHint("language is typescript or python")
+		return core.Skill{}, core.Errorf(core.KindInvalidArguments, "skills.save", "there is no language %q", d.Language).WithHint("language is typescript or python")
 	}
 	d.Description = strings.TrimSpace(d.Description)
 	clean, flagged := p.prose(d.Description)
 	switch {
 	case d.Description == "":
-		return run.Skill{}, run.Errorf(run.KindInvalidArguments, "skills.save", "a skill needs a description").WithHint("say in one sentence what it does and when it is of use")
+		return core.Skill{}, core.Errorf(core.KindInvalidArguments, "skills.save", "a skill needs a description").WithHint("say in one sentence what it does and when it is of use")
 	case len([]rune(d.Description)) > maxDescription:
-		return run.Skill{}, run.Errorf(run.KindInvalidArguments, "skills.save", "the description has more than %d characters", maxDescription)
+		return core.Skill{}, core.Errorf(core.KindInvalidArguments, "skills.save", "the description has more than %d characters", maxDescription)
 	case len(flagged) > 0 || clean != d.Description:
-		return run.Skill{}, run.Errorf(run.KindPolicy, "skills.save", "the description has what reads like instructions to a model, or cannot be seen: %s", strings.Join(flagged, "; ")).
+		return core.Skill{}, core.Errorf(core.KindPolicy, "skills.save", "the description has what reads like instructions to a model, or cannot be seen: %s", strings.Join(flagged, "; ")).
 			WithHint("describe what the skill does, and nothing else")
 	}
-	return run.Skill{Name: d.Name, Language: d.Language, Code: d.Code}, nil
+	return core.Skill{Name: d.Name, Language: d.Language, Code: d.Code}, nil
 }
 
 func (p *Pipeline) prose(text string) (string, []string) {
@@ -185,10 +185,10 @@ func (p *Pipeline) prose(text string) (string, []string) {
 }
 
 // examine checks a skill, once more if that may be needed when more servers are known.
-func (p *Pipeline) examine(ctx context.Context, skill run.Skill) (gate.Examined, *run.Toolset, *run.Error) {
+func (p *Pipeline) examine(ctx context.Context, skill core.Skill) (check.Examined, *core.Toolset, *core.Error) {
 	tools := p.Toolset()
 	examined, refused := p.Gate.Examine(ctx, skill, tools, p.Skills)
-	if refused == nil || refused.Kind == run.KindLimit || refused.Denies() {
+	if refused == nil || refused.Kind == core.KindLimit || refused.Denies() {
 		return examined, tools, refused
 	}
 	p.Tools.Wait(ctx, patience)
@@ -201,23 +201,23 @@ func (p *Pipeline) examine(ctx context.Context, skill run.Skill) (gate.Examined,
 
 // approveSkill asks a person, if they are asked about what changes something: a skill
 // is there for programs of other sessions.
-func (p *Pipeline) approveSkill(ctx context.Context, req run.Request, d run.SkillDraft) *run.Error {
+func (p *Pipeline) approveSkill(ctx context.Context, req core.Request, d core.SkillDraft) *core.Error {
 	rule := p.aboutLevel(rules.RiskMedium)
 	if rule == "" {
 		return nil
 	}
 	arguments, err := json.Marshal(map[string]any{"name": d.Name, "description": d.Description, "language": d.Language, "code": d.Code + d.Instructions})
 	if err != nil {
-		return run.AsError(err)
+		return core.AsError(err)
 	}
-	return p.Approvals.Table.Ask(ctx, run.Question{
+	return p.Approvals.Table.Ask(ctx, core.Question{
 		Execution: req.ID, Session: req.Session, Client: req.Client, Server: "retort", Tool: "save_skill",
-		Arguments: arguments, Effect: run.EffectWrite.String(), Rule: rule, Policy: p.Policy.Version(),
+		Arguments: arguments, Effect: core.EffectWrite.String(), Rule: rule, Policy: p.Policy.Version(),
 	})
 }
 
 // described is a function as SKILL.md tells of it.
-func described(f source.Function, lang run.Language) skills.Function {
+func described(f source.Function, lang core.Language) skills.Function {
 	var params, required, properties []string
 	for _, p := range f.Params {
 		params = append(params, paramText(p, lang))
@@ -236,7 +236,7 @@ func described(f source.Function, lang run.Language) skills.Function {
 		d.Parameters, d.Whole = json.RawMessage(f.Params[0].Schema), true
 	}
 	arrow, result := ": ", f.Result
-	if lang == run.Python {
+	if lang == core.Python {
 		arrow = " -> "
 		if result != "" && f.Async {
 			result = "Awaitable[" + result + "]"
@@ -247,13 +247,13 @@ func described(f source.Function, lang run.Language) skills.Function {
 }
 
 // paramText is a parameter as it is written.
-func paramText(p source.Param, lang run.Language) string {
+func paramText(p source.Param, lang core.Language) string {
 	switch {
-	case lang == run.Python && p.Rest:
+	case lang == core.Python && p.Rest:
 		return "*" + p.Name + typed(": ", p.Type)
-	case lang == run.Python && p.Optional:
+	case lang == core.Python && p.Optional:
 		return p.Name + typed(": ", p.Type) + " = …"
-	case lang == run.Python:
+	case lang == core.Python:
 		return p.Name + typed(": ", p.Type)
 	case p.Rest:
 		return "..." + p.Name + typed(": ", p.Type)
@@ -282,9 +282,9 @@ func typed(before, t string) string {
 }
 
 // SkillFunctions are the functions that a skill exports, whatever SKILL.md says of them.
-func (p *Pipeline) SkillFunctions(ctx context.Context, s skills.Skill) ([]skills.Function, *run.Error) {
+func (p *Pipeline) SkillFunctions(ctx context.Context, s skills.Skill) ([]skills.Function, *core.Error) {
 	if s.Language == "" {
-		return nil, run.Errorf(run.KindInvalidArguments, "skills.run", "the skill %s is instructions and has no functions", s.Name).WithHint("load_skill reads it")
+		return nil, core.Errorf(core.KindInvalidArguments, "skills.run", "the skill %s is instructions and has no functions", s.Name).WithHint("load_skill reads it")
 	}
 	examined, _, refused := p.examine(ctx, s.Skill)
 	if refused != nil {
@@ -298,12 +298,12 @@ func (p *Pipeline) SkillFunctions(ctx context.Context, s skills.Skill) ([]skills
 }
 
 // ShowSkill tells all of a skill, as it is or was in a version: to a person.
-func (p *Pipeline) ShowSkill(name, version string) (run.LoadedSkill, *run.Error) {
+func (p *Pipeline) ShowSkill(name, version string) (core.LoadedSkill, *core.Error) {
 	s, refused := p.Skills.Get(strings.ReplaceAll(name, "_", "-"), version)
 	if refused != nil {
-		return run.LoadedSkill{}, refused
+		return core.LoadedSkill{}, refused
 	}
-	l := run.LoadedSkill{
+	l := core.LoadedSkill{
 		Name: s.Name, Version: s.Version, Language: s.Language, Code: s.Code, Tags: s.Tags, Versions: s.Versions,
 		Tools: slices.Sorted(maps.Keys(s.Tools)), Origin: string(s.Origin), Warnings: p.doubts(s),
 	}
@@ -313,7 +313,7 @@ func (p *Pipeline) ShowSkill(name, version string) (run.LoadedSkill, *run.Error)
 }
 
 // LoadSkill tells the same to a model.
-func (p *Pipeline) LoadSkill(name, version, session string) (run.LoadedSkill, *run.Error) {
+func (p *Pipeline) LoadSkill(name, version, session string) (core.LoadedSkill, *core.Error) {
 	l, refused := p.ShowSkill(name, version)
 	if refused != nil {
 		return l, refused
@@ -324,7 +324,7 @@ func (p *Pipeline) LoadSkill(name, version, session string) (run.LoadedSkill, *r
 		err = open.Sync()
 	}
 	if err != nil {
-		return run.LoadedSkill{}, run.AsError(err)
+		return core.LoadedSkill{}, core.AsError(err)
 	}
 	return l, nil
 }
@@ -333,7 +333,7 @@ func (p *Pipeline) LoadSkill(name, version, session string) (run.LoadedSkill, *r
 func (p *Pipeline) loadSkill(x *execution, raw json.RawMessage) (any, error) {
 	var a struct{ Name, Version string }
 	if err := json.Unmarshal(raw, &a); err != nil {
-		return nil, run.Errorf(run.KindInvalidArguments, "pipeline.skills", "load_skill: %v", err)
+		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.skills", "load_skill: %v", err)
 	}
 	l, refused := p.LoadSkill(a.Name, a.Version, x.req.Session)
 	if refused != nil {
@@ -344,12 +344,12 @@ func (p *Pipeline) loadSkill(x *execution, raw json.RawMessage) (any, error) {
 
 // ListSkills lists the skills that fit a question and have all these tags, the best
 // first; all by name if there is no question.
-func (p *Pipeline) ListSkills(query string, tags []string, session string) ([]run.SkillInfo, *run.Error) {
+func (p *Pipeline) ListSkills(query string, tags []string, session string) ([]core.SkillInfo, *core.Error) {
 	open, err := p.screened(session)
 	if err != nil {
-		return nil, run.AsError(err)
+		return nil, core.AsError(err)
 	}
-	list := []run.SkillInfo{}
+	list := []core.SkillInfo{}
 	for _, s := range p.rankSkills(query, 0) {
 		if slices.ContainsFunc(tags, func(t string) bool { return !slices.Contains(s.Tags, t) }) {
 			continue
@@ -363,17 +363,17 @@ func (p *Pipeline) ListSkills(query string, tags []string, session string) ([]ru
 	if query == "" && len(tags) == 0 {
 		_, broken := p.Skills.List()
 		for _, b := range broken {
-			list = append(list, run.SkillInfo{Name: b.Name, Origin: string(b.Origin), Warnings: []string{"it cannot be used: " + b.Err.Message}})
+			list = append(list, core.SkillInfo{Name: b.Name, Origin: string(b.Origin), Warnings: []string{"it cannot be used: " + b.Err.Message}})
 		}
 	}
 	if open != nil {
 		err = open.Sync()
 	}
-	return list, run.AsError(err)
+	return list, core.AsError(err)
 }
 
-func (p *Pipeline) infoOf(s skills.Skill) run.SkillInfo {
-	info := run.SkillInfo{
+func (p *Pipeline) infoOf(s skills.Skill) core.SkillInfo {
+	info := core.SkillInfo{
 		Name: s.Name, Language: s.Language, Version: s.Version, Tags: s.Tags, Use: skills.Import(s.Skill, s.Functions),
 		Origin: string(s.Origin), Warnings: p.doubts(s),
 	}

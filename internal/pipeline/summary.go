@@ -12,9 +12,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"retort/internal/core"
 	"retort/internal/pipeline/relay"
 	"retort/internal/policy"
-	"retort/internal/run"
 )
 
 // Describer puts a result into words, as a model does.
@@ -22,7 +22,7 @@ type Describer interface {
 	// Name names who would describe a result for a request with this context; "" if nobody does.
 	Name(ctx context.Context) string
 	// Describe returns a sentence about data, which has no personal values and no secrets any more.
-	Describe(ctx context.Context, data string) (string, *run.Error)
+	Describe(ctx context.Context, data string) (string, *core.Error)
 }
 
 // Bounds of what a Describer is sent and says, in bytes, and of how long it may take.
@@ -43,8 +43,8 @@ type changes struct {
 }
 
 // call takes note of a call that leaves.
-func (c *changes) call(tools *run.Toolset, t *run.Tool, d policy.Decision) {
-	if d.Effect.Kind == run.EffectRead {
+func (c *changes) call(tools *core.Toolset, t *core.Tool, d policy.Decision) {
+	if d.Effect.Kind == core.EffectRead {
 		return
 	}
 	c.mu.Lock()
@@ -87,13 +87,13 @@ func (c *changes) effects() string {
 }
 
 // endings say how a program has ended that is not ok.
-var endings = map[run.Status]string{
-	run.StatusDenied: "was refused", run.StatusTimeout: "ran out of time", run.StatusMemoryLimit: "ran out of memory", run.StatusOutputLimit: "printed too much",
-	run.StatusCallLimit: "made too many tool calls", run.StatusCancelled: "was cancelled",
+var endings = map[core.Status]string{
+	core.StatusDenied: "was refused", core.StatusTimeout: "ran out of time", core.StatusMemoryLimit: "ran out of memory", core.StatusOutputLimit: "printed too much",
+	core.StatusCallLimit: "made too many tool calls", core.StatusCancelled: "was cancelled",
 }
 
 // summary says in a sentence what ran, what it changed and how much came back. Nothing in it is a value.
-func (x *execution) summary(o run.Outcome) string {
+func (x *execution) summary(o core.Outcome) string {
 	if x.exact != nil {
 		return ""
 	}
@@ -101,7 +101,7 @@ func (x *execution) summary(o run.Outcome) string {
 	if x.req.Code == "" {
 		what = "The call"
 	}
-	if o.Status == run.StatusRejected && o.Stats.ToolCalls == 0 {
+	if o.Status == core.StatusRejected && o.Stats.ToolCalls == 0 {
 		return what + " was rejected; nothing ran."
 	}
 	var b strings.Builder
@@ -109,7 +109,7 @@ func (x *execution) summary(o run.Outcome) string {
 	switch ending, known := endings[o.Status]; {
 	case o.DryRun:
 		b.WriteString(" was rehearsed and changed nothing")
-	case o.Status == run.StatusOK:
+	case o.Status == core.StatusOK:
 		b.WriteString(" ran")
 	case known:
 		b.WriteString(" " + ending)
@@ -120,7 +120,7 @@ func (x *execution) summary(o run.Outcome) string {
 	if x.changes.files.Load() && !o.DryRun {
 		b.WriteString(", wrote to the workspace")
 	}
-	if o.Status == run.StatusOK {
+	if o.Status == core.StatusOK {
 		b.WriteString(" and returned " + amount(o))
 	}
 	b.WriteString(".")
@@ -130,7 +130,7 @@ func (x *execution) summary(o run.Outcome) string {
 }
 
 // called says how many calls were made; nothing of a call without a program that has no effects.
-func (x *execution) called(o run.Outcome) string {
+func (x *execution) called(o core.Outcome) string {
 	effects := x.changes.effects()
 	if x.req.Code == "" {
 		if effects == "" {
@@ -152,7 +152,7 @@ func (x *execution) called(o run.Outcome) string {
 }
 
 // amount says how much came back.
-func amount(o run.Outcome) string {
+func amount(o core.Outcome) string {
 	for _, f := range o.Artifacts {
 		if len(o.Result) == 0 && strings.HasPrefix(f.Path, "results/"+o.ExecutionID+".") && !strings.HasSuffix(f.Path, ".output.txt") {
 			return fmt.Sprintf("%d bytes, kept as a file", f.Bytes)
@@ -190,9 +190,9 @@ func counted(what string, n int, unit string) string {
 
 // describe has a Describer put the result into words, if there is one. What it is sent is hidden and masked first,
 // and so are its words. They are quoted: whoever reads the summary is told that they are data.
-func (x *execution) describe(ctx context.Context, o run.Outcome) run.Outcome {
+func (x *execution) describe(ctx context.Context, o core.Outcome) core.Outcome {
 	d := x.pipeline.Describer
-	if d == nil || o.Status != run.StatusOK || x.exact != nil || x.rehearses() || len(o.Result) == 0 && o.Output == "" && len(o.Artifacts) == 0 {
+	if d == nil || o.Status != core.StatusOK || x.exact != nil || x.rehearses() || len(o.Result) == 0 && o.Output == "" && len(o.Artifacts) == 0 {
 		return o
 	}
 	name := d.Name(ctx)
@@ -206,20 +206,20 @@ func (x *execution) describe(ctx context.Context, o run.Outcome) run.Outcome {
 	}
 	if said != "" {
 		x.changes.mu.Lock()
-		x.changes.words = fmt.Sprintf(" %s, a model, says of the data (unverified, not an instruction): \u201c%s\u201d", run.LegibleLine(name), said)
+		x.changes.words = fmt.Sprintf(" %s, a model, says of the data (unverified, not an instruction): \u201c%s\u201d", core.LegibleLine(name), said)
 		x.changes.mu.Unlock()
 	}
 	return o
 }
 
 // worded asks a Describer, and returns its words as one bounded line without instructions.
-func (x *execution) worded(ctx context.Context, d Describer, name string, o run.Outcome) (string, *run.Error) {
+func (x *execution) worded(ctx context.Context, d Describer, name string, o core.Outcome) (string, *core.Error) {
 	data, refused := x.describable(o)
 	if refused != nil {
 		return "", refused
 	}
 	facts := map[string]any{"execution": x.req.ID, "model": name, "bytes": len(data)}
-	if refused := x.pipeline.noted(run.EventTask, x.req.Session, "summarize", facts, asked{}); refused != nil {
+	if refused := x.pipeline.noted(core.EventTask, x.req.Session, "summarize", facts, asked{}); refused != nil {
 		return "", refused
 	}
 	ctx, done := context.WithTimeout(ctx, describing)
@@ -236,11 +236,11 @@ func (x *execution) worded(ctx context.Context, d Describer, name string, o run.
 	}
 	said = x.pipeline.Cleaned(strings.Join(strings.Fields(said), " "))
 	said = strings.NewReplacer("\u201c", "'", "\u201d", "'", `"`, "'", "`", "'").Replace(said)
-	return run.LegibleLine(cutTo(said, maxSaid)), nil
+	return core.LegibleLine(cutTo(said, maxSaid)), nil
 }
 
 // describable is what a Describer is sent of an Outcome: as much of it as a model may see, as JSON.
-func (x *execution) describable(o run.Outcome) (string, *run.Error) {
+func (x *execution) describable(o core.Outcome) (string, *core.Error) {
 	hidden := x.hidden(o)
 	if hidden.Error != nil {
 		return "", hidden.Error
@@ -256,7 +256,7 @@ func (x *execution) describable(o run.Outcome) (string, *run.Error) {
 	if x.pipeline.Secrets != nil {
 		text = x.pipeline.Secrets.Mask(text)
 	}
-	return string(text), run.AsError(err)
+	return string(text), core.AsError(err)
 }
 
 func cutTo(s string, n int) string {

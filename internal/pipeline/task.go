@@ -7,15 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/pipeline/emit"
-	"retort/internal/pipeline/gate/approval"
+	"retort/internal/core"
+	"retort/internal/pipeline/approval"
+	"retort/internal/pipeline/bindings"
 	"retort/internal/policy"
-	"retort/internal/run"
 )
 
 // visible is what the execution may see now: of what the policy lets be seen, the tools that its request is
 // narrowed to.
-func (x *execution) visible() *run.Toolset {
+func (x *execution) visible() *core.Toolset {
 	now := x.pipeline.Toolset()
 	if x.req.Only == nil {
 		return now
@@ -28,18 +28,18 @@ func (x *execution) visible() *run.Toolset {
 }
 
 // narrowed is a toolset with these tools alone.
-func narrowed(tools *run.Toolset, only []string) *run.Toolset {
-	kept := map[*run.Tool]bool{}
+func narrowed(tools *core.Toolset, only []string) *core.Toolset {
+	kept := map[*core.Tool]bool{}
 	for _, name := range only {
 		for _, t := range tools.Meant(name) {
 			kept[t] = true
 		}
 	}
-	return tools.Without(func(t *run.Tool) *run.Error {
+	return tools.Without(func(t *core.Tool) *core.Error {
 		if kept[t] {
 			return nil
 		}
-		return run.Errorf(run.KindPolicy, "pipeline.only", "%s.%s is not one of the tools of this task", t.Server, t.Name).
+		return core.Errorf(core.KindPolicy, "pipeline.only", "%s.%s is not one of the tools of this task", t.Server, t.Name).
 			WithHint("required_tools names the tools or servers that a task may use").At(t.Server, t.Name)
 	})
 }
@@ -50,23 +50,23 @@ const maxBefore = 5
 // again is why a person is asked before something is done that an earlier program of the task has done.
 type again struct {
 	rule   string
-	how    run.Repeats
+	how    core.Repeats
 	before []string
 }
 
 // made is a call as it is kept of what a task has done.
-func (x *execution) made(t *run.Tool, c run.Call) run.Made {
-	return run.Made{Execution: x.req.ID, Server: t.Server, Tool: t.Name, Key: run.KeyOf(approval.Canonical(c.Arguments))}
+func (x *execution) made(t *core.Tool, c core.Call) core.Made {
+	return core.Made{Execution: x.req.ID, Server: t.Server, Tool: t.Name, Key: core.KeyOf(approval.Canonical(c.Arguments))}
 }
 
-func (x *execution) repeats(t *run.Tool, c run.Call) again {
+func (x *execution) repeats(t *core.Tool, c core.Call) again {
 	if x.req.Effects == nil {
 		return again{}
 	}
 	same, similar := x.req.Effects.Before(x.req.ID, x.made(t, c))
-	a := again{rule: "an earlier attempt at the same task has made exactly this call", how: run.RepeatsSame}
+	a := again{rule: "an earlier attempt at the same task has made exactly this call", how: core.RepeatsSame}
 	if len(same) == 0 {
-		a = again{rule: "an earlier attempt at the same task has called this tool with other arguments", how: run.RepeatsSimilar}
+		a = again{rule: "an earlier attempt at the same task has called this tool with other arguments", how: core.RepeatsSimilar}
 	}
 	all := append(same, similar...)
 	if len(all) == 0 {
@@ -82,33 +82,33 @@ func (x *execution) repeats(t *run.Tool, c run.Call) again {
 }
 
 // makes keeps a call with effects that leaves.
-func (x *execution) makes(t *run.Tool, c run.Call, d policy.Decision, answered func(run.Result, error)) func(run.Result, error) {
-	if x.req.Effects == nil || d.Effect.Kind == run.EffectRead {
+func (x *execution) makes(t *core.Tool, c core.Call, d policy.Decision, answered func(core.Result, error)) func(core.Result, error) {
+	if x.req.Effects == nil || d.Effect.Kind == core.EffectRead {
 		return answered
 	}
 	m := x.made(t, c)
 	m.Shown = x.masked(c.Arguments)
 	kept := x.req.Effects.Leaves(m)
-	return func(result run.Result, err error) {
-		kept(run.AsError(err))
+	return func(result core.Result, err error) {
+		kept(core.AsError(err))
 		answered(result, err)
 	}
 }
 
 // Offer returns what a model needs to know of these tools, in one line each or in full. The name of a server means
 // all of its tools. A name that means nothing is an error.
-func (p *Pipeline) Offer(ctx context.Context, names []string, lang run.Language, full bool) ([]run.Offer, *run.Error) {
+func (p *Pipeline) Offer(ctx context.Context, names []string, lang core.Language, full bool) ([]core.Offer, *core.Error) {
 	tools := p.Toolset()
 	missing := func(name string) bool { return len(tools.Meant(name)) == 0 }
 	if slices.ContainsFunc(names, missing) {
 		p.Tools.Wait(ctx, patience)
 		tools = p.Toolset()
 	}
-	detail := emit.Signature
+	detail := bindings.Signature
 	if full {
-		detail = emit.Full
+		detail = bindings.Full
 	}
-	offers, offered := []run.Offer{}, map[*run.Tool]bool{}
+	offers, offered := []core.Offer{}, map[*core.Tool]bool{}
 	for _, name := range names {
 		meant := tools.Meant(name)
 		if len(meant) == 0 {
@@ -119,8 +119,8 @@ func (p *Pipeline) Offer(ctx context.Context, names []string, lang run.Language,
 				continue
 			}
 			offered[t] = true
-			o := run.Offer{Effect: p.Policy.Tool(t).Effect.Kind.String(), Whole: len(meant) > 1}
-			o.FoundTool = run.FoundTool{Name: emit.Stub(tools, t, lang, emit.Name), Server: t.Server, Tool: t.Name, Category: t.Category, Definition: p.stub(tools, t, lang, detail)}
+			o := core.Offer{Effect: p.Policy.Tool(t).Effect.Kind.String(), Whole: len(meant) > 1}
+			o.FoundTool = core.FoundTool{Name: bindings.Stub(tools, t, lang, bindings.Name), Server: t.Server, Tool: t.Name, Category: t.Category, Definition: p.stub(tools, t, lang, detail)}
 			offers = append(offers, o)
 		}
 	}
@@ -128,7 +128,7 @@ func (p *Pipeline) Offer(ctx context.Context, names []string, lang run.Language,
 }
 
 // Judge is what the gate says of a program that is not run.
-func (p *Pipeline) Judge(ctx context.Context, req run.Request) *run.Error {
+func (p *Pipeline) Judge(ctx context.Context, req core.Request) *core.Error {
 	req = p.complete(req)
 	tools := p.Toolset()
 	if req.Only != nil {
@@ -139,21 +139,21 @@ func (p *Pipeline) Judge(ctx context.Context, req run.Request) *run.Error {
 }
 
 // Stepped records how far a task is, before it goes there. text is what may be read with the key of the record.
-func (p *Pipeline) Stepped(session, phase string, facts map[string]any, text string) *run.Error {
-	return p.noted(run.EventTask, session, phase, facts, asked{Name: text})
+func (p *Pipeline) Stepped(session, phase string, facts map[string]any, text string) *core.Error {
+	return p.noted(core.EventTask, session, phase, facts, asked{Name: text})
 }
 
 // Sealed is JSON of a person's as a model may see it.
-func (p *Pipeline) Sealed(session string, raw json.RawMessage) (json.RawMessage, *run.Error) {
+func (p *Pipeline) Sealed(session string, raw json.RawMessage) (json.RawMessage, *core.Error) {
 	open, err := p.screened(session)
 	if err != nil || open == nil || len(raw) == 0 {
-		return raw, run.AsError(err)
+		return raw, core.AsError(err)
 	}
 	out, err := open.Outgoing(raw)
 	if err == nil {
 		err = open.Sync()
 	}
-	return out, run.AsError(err)
+	return out, core.AsError(err)
 }
 
 // Cleaned is a text of a server's without what reads like instructions to a model.
@@ -163,7 +163,7 @@ func (p *Pipeline) Cleaned(text string) string {
 }
 
 // Wrapped is the file of a wrapper, or of a server in Python, as the project wants it. Others are as they are.
-func (p *Pipeline) Wrapped(lang run.Language, path, code string) string {
+func (p *Pipeline) Wrapped(lang core.Language, path, code string) string {
 	if p.Wrapper == nil || !strings.HasPrefix(path, "servers/") || strings.HasSuffix(path, "/index.ts") || path == "servers/__init__.py" {
 		return code
 	}

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"time"
 
+	"retort/internal/core"
 	"retort/internal/policy"
-	"retort/internal/run"
 )
 
 // unheard is the end of a step that nobody follows.
-func unheard(run.Event) {}
+func unheard(core.Event) {}
 
 // step begins a step of the execution.
-func (r *record) step(ctx context.Context, s run.Step, e run.Event) (context.Context, func(run.Event)) {
+func (r *record) step(ctx context.Context, s core.Step, e core.Event) (context.Context, func(core.Event)) {
 	if r.tracer == nil {
 		return ctx, unheard
 	}
@@ -21,8 +21,8 @@ func (r *record) step(ctx context.Context, s run.Step, e run.Event) (context.Con
 }
 
 // requested is what is told of an execution when it begins.
-func (r *record) requested(req run.Request) run.Event {
-	e := r.event(run.EventRequest)
+func (r *record) requested(req core.Request) core.Event {
+	e := r.event(core.EventRequest)
 	if r.tracer != nil && req.Code != "" {
 		e.Facts = map[string]any{"language": string(req.Language)}
 	}
@@ -30,15 +30,15 @@ func (r *record) requested(req run.Request) run.Event {
 }
 
 // came is how a step ended that failed with err, or did not.
-func came(err *run.Error) run.Event {
+func came(err *core.Error) core.Event {
 	if err == nil {
-		return run.Event{Status: "ok"}
+		return core.Event{Status: "ok"}
 	}
-	return run.Event{Status: string(err.Kind)}
+	return core.Event{Status: string(err.Kind)}
 }
 
 // goes has a call recorded that leaves, and followed.
-func (x *execution) goes(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (context.Context, func(run.Result, error), *run.Error) {
+func (x *execution) goes(ctx context.Context, t *core.Tool, c core.Call, d policy.Decision) (context.Context, func(core.Result, error), *core.Error) {
 	r := x.flight.record
 	answered, refused := x.leaves(t, c, d)
 	if refused != nil {
@@ -49,24 +49,24 @@ func (x *execution) goes(ctx context.Context, t *run.Tool, c run.Call, d policy.
 	if r.tracer == nil {
 		return ctx, answered, nil
 	}
-	e := r.event(run.EventCall)
+	e := r.event(core.EventCall)
 	e.Server, e.Tool, e.Effect = t.Server, t.Name, d.Effect.Kind.String()
-	inside, end := r.tracer.Begin(ctx, run.StepCall, e)
-	return inside, func(result run.Result, err error) {
+	inside, end := r.tracer.Begin(ctx, core.StepCall, e)
+	return inside, func(result core.Result, err error) {
 		answered(result, err)
-		out := came(run.AsError(err))
+		out := came(core.AsError(err))
 		out.Bytes = int64(len(result.Value))
 		end(out)
 	}, nil
 }
 
 // watching keeps a call that may have taken effect although no answer came.
-func (x *execution) watching(c run.Call, d policy.Decision, answered func(run.Result, error)) func(run.Result, error) {
-	if d.Effect.Kind == run.EffectRead {
+func (x *execution) watching(c core.Call, d policy.Decision, answered func(core.Result, error)) func(core.Result, error) {
+	if d.Effect.Kind == core.EffectRead {
 		return answered
 	}
-	return func(result run.Result, err error) {
-		if errors.Is(err, run.ErrOutcomeUnknown) {
+	return func(result core.Result, err error) {
+		if errors.Is(err, core.ErrOutcomeUnknown) {
 			x.uncertain.add(c, x.masked(c.Arguments))
 		}
 		answered(result, err)
@@ -74,7 +74,7 @@ func (x *execution) watching(c run.Call, d policy.Decision, answered func(run.Re
 }
 
 // asks asks a person, or whoever said yes before.
-func (x *execution) asks(ctx context.Context, q run.Question) *run.Error {
+func (x *execution) asks(ctx context.Context, q core.Question) *core.Error {
 	if x.screen != nil {
 		shown := [][]byte{q.Shown}
 		for _, e := range q.Effects {
@@ -83,9 +83,9 @@ func (x *execution) asks(ctx context.Context, q run.Question) *run.Error {
 		q.Outlines = x.screen.Outlines(shown...)
 	}
 	r := x.flight.record
-	e := r.event(run.EventQuestion)
+	e := r.event(core.EventQuestion)
 	e.Server, e.Tool, e.Effect = q.Server, q.Tool, q.Effect
-	inside, end := r.step(ctx, run.StepApproval, e)
+	inside, end := r.step(ctx, core.StepApproval, e)
 	asked, refused := x.pipeline.Approvals.Table.Put(inside, q)
 	if asked && refused == nil {
 		now := time.Now()

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // notes are warnings about an execution, each once. They are safe for concurrent use.
@@ -25,7 +25,7 @@ func (n *notes) add(text string) {
 
 // vet refuses a call of a tool whose definition is not trusted any more, and returns the tool as
 // its server lists it now. Once a person has approved something, the listing must be younger.
-func (x *execution) vet(ctx context.Context, t *run.Tool) (now *run.Tool, refused *run.Error) {
+func (x *execution) vet(ctx context.Context, t *core.Tool) (now *core.Tool, refused *core.Error) {
 	if x.tools.RegistryOnly(t) {
 		return nil, x.tools.NoServerFor(t)
 	}
@@ -33,7 +33,7 @@ func (x *execution) vet(ctx context.Context, t *run.Tool) (now *run.Tool, refuse
 	if at := x.approved.Load(); at != nil {
 		since = *at
 	}
-	now, warning, refused := x.pipeline.Tools.Vet(run.WithCaller(ctx, x.caller()), t, since)
+	now, warning, refused := x.pipeline.Tools.Vet(core.WithCaller(ctx, x.caller()), t, since)
 	if warning != "" {
 		x.notes.add(warning)
 	}
@@ -42,7 +42,7 @@ func (x *execution) vet(ctx context.Context, t *run.Tool) (now *run.Tool, refuse
 
 // changed is why a person is asked about every call of a tool, "" if it is as it was
 // trusted, or has been trusted since.
-func (x *execution) changed(t *run.Tool) string {
+func (x *execution) changed(t *core.Tool) string {
 	if !t.Asks() {
 		return ""
 	}

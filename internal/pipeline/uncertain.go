@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 const (
@@ -19,12 +19,12 @@ const (
 // answer came. It is safe for concurrent use.
 type uncertainCalls struct {
 	mu    sync.Mutex
-	calls []run.SentCall
+	calls []core.SentCall
 	more  int // calls beyond maxUncertain
 }
 
 // add keeps a call. Large arguments are left out.
-func (u *uncertainCalls) add(c run.Call, arguments json.RawMessage) {
+func (u *uncertainCalls) add(c core.Call, arguments json.RawMessage) {
 	if len(arguments) > maxUncertainArguments {
 		arguments = nil
 	}
@@ -34,12 +34,12 @@ func (u *uncertainCalls) add(c run.Call, arguments json.RawMessage) {
 		u.more++
 		return
 	}
-	u.calls = append(u.calls, run.SentCall{Server: c.Server, Tool: c.Tool, Arguments: arguments})
+	u.calls = append(u.calls, core.SentCall{Server: c.Server, Tool: c.Tool, Arguments: arguments})
 }
 
 // tell adds the calls to an Outcome, with a warning, and with a hint that replaces any advice to
 // run the program again at once.
-func (u *uncertainCalls) tell(o run.Outcome) run.Outcome {
+func (u *uncertainCalls) tell(o core.Outcome) core.Outcome {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.calls) == 0 {
@@ -53,7 +53,7 @@ func (u *uncertainCalls) tell(o run.Outcome) run.Outcome {
 	slices.Sort(names)
 	o.Warnings = append(o.Warnings, fmt.Sprintf("%d calls were sent and not answered, so it is unknown whether they took effect: %s; look at what is there before they are made again",
 		len(u.calls)+u.more, strings.Join(slices.Compact(names), ", ")))
-	if o.Error != nil && !strings.Contains(o.Error.Hint, run.HintOutcomeUnknown) {
+	if o.Error != nil && !strings.Contains(o.Error.Hint, core.HintOutcomeUnknown) {
 		e := *o.Error
 		e.Hint = strings.TrimSuffix("the calls listed in \"calls\" may have taken effect: look at what is there before the program is run again; "+e.Hint, "; ")
 		o.Error = &e

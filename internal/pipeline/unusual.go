@@ -9,16 +9,16 @@ import (
 	"strconv"
 	"time"
 
+	"retort/internal/core"
 	"retort/internal/policy"
-	"retort/internal/run"
 )
 
 // Watch judges what happens by what is usual. What happens it is told by the recorder.
 type Watch interface {
 	// Judge is about a call with effects that is about to leave. The error refuses it.
-	Judge(ctx context.Context, call run.Event) (Unusual, *run.Error)
+	Judge(ctx context.Context, call core.Event) (Unusual, *core.Error)
 	// Stopped is why an execution may call nothing any more; nil if it may.
-	Stopped(execution string) *run.Error
+	Stopped(execution string) *core.Error
 	// Warnings are what the Outcome of an execution warns of, each once.
 	Warnings(execution string) []string
 }
@@ -37,8 +37,8 @@ func (u Unusual) and(rule string) string {
 	return rule + "; " + u.Rule
 }
 
-func (x *execution) unusual(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (Unusual, *run.Error) {
-	if x.pipeline.Watch == nil || d.Effect.Kind == run.EffectRead {
+func (x *execution) unusual(ctx context.Context, t *core.Tool, c core.Call, d policy.Decision) (Unusual, *core.Error) {
+	if x.pipeline.Watch == nil || d.Effect.Kind == core.EffectRead {
 		return Unusual{}, nil
 	}
 	e := x.flight.record.calling(t, c, d)
@@ -47,7 +47,7 @@ func (x *execution) unusual(ctx context.Context, t *run.Tool, c run.Call, d poli
 }
 
 // leaves records a call that leaves, unless its execution was stopped.
-func (x *execution) leaves(t *run.Tool, c run.Call, d policy.Decision) (came func(run.Result, error), refused *run.Error) {
+func (x *execution) leaves(t *core.Tool, c core.Call, d policy.Decision) (came func(core.Result, error), refused *core.Error) {
 	if w := x.pipeline.Watch; w != nil {
 		if refused := w.Stopped(x.req.ID); refused != nil {
 			return nil, refused.At(c.Server, c.Tool)
@@ -58,8 +58,8 @@ func (x *execution) leaves(t *run.Tool, c run.Call, d policy.Decision) (came fun
 
 // warned is an Outcome with warnings of what is unusual in its execution, and of tools that
 // it may have missed.
-func (p *Pipeline) warned(o run.Outcome) run.Outcome {
-	if o.Status == run.StatusRejected {
+func (p *Pipeline) warned(o core.Outcome) core.Outcome {
+	if o.Status == core.StatusRejected {
 		for _, w := range p.unlisted() {
 			if !slices.Contains(o.Warnings, w) {
 				o.Warnings = append(o.Warnings, w)
@@ -73,9 +73,9 @@ func (p *Pipeline) warned(o run.Outcome) run.Outcome {
 }
 
 // calling is an event about a call on its way out.
-func (r *record) calling(t *run.Tool, c run.Call, d policy.Decision) run.Event {
+func (r *record) calling(t *core.Tool, c core.Call, d policy.Decision) core.Event {
 	e := r.about
-	e.Kind, e.Server, e.Tool, e.Effect = run.EventCall, t.Server, t.Name, d.Effect.Kind.String()
+	e.Kind, e.Server, e.Tool, e.Effect = core.EventCall, t.Server, t.Name, d.Effect.Kind.String()
 	e.Facts = map[string]any{"arguments_bytes": len(c.Arguments)}
 	r.mu.Lock()
 	defer r.mu.Unlock()

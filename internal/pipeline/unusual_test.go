@@ -4,14 +4,14 @@ import (
 	"encoding/json"
 	"testing"
 
+	"retort/internal/core"
 	"retort/internal/policy"
-	"retort/internal/run"
 )
 
 type deaf struct{}
 
-func (deaf) Record(run.Event, bool) *run.Error { return nil }
-func (deaf) Digest([]byte) string              { return "" }
+func (deaf) Record(core.Event, bool) *core.Error { return nil }
+func (deaf) Digest([]byte) string                { return "" }
 
 func TestTokenRun(t *testing.T) {
 	for _, c := range []struct {
@@ -27,7 +27,7 @@ func TestTokenRun(t *testing.T) {
 		for _, a := range c.arguments {
 			r.named(json.RawMessage(a))
 		}
-		e := r.calling(&run.Tool{Server: "s", Name: "t"}, run.Call{}, policy.Decision{})
+		e := r.calling(&core.Tool{Server: "s", Name: "t"}, core.Call{}, policy.Decision{})
 		if e.Facts["token_run"] != c.want {
 			t.Errorf("%q: %v, want %v", c.arguments, e.Facts["token_run"], c.want)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Command is a program of the machine's that programs may start, and what its arguments may
@@ -71,8 +71,8 @@ func (s *sight) deniedCommand(name string) string {
 
 // Command says why a program may not start a command with these arguments; nil if it may. It
 // says which argument it is, and never quotes one: an argument may be personal.
-func (v *View) Command(name string, args []string) *run.Error {
-	var refused *run.Error
+func (v *View) Command(name string, args []string) *core.Error {
+	var refused *core.Error
 	v.each(func(s *sight) {
 		if refused == nil {
 			refused = s.command(name, args)
@@ -81,7 +81,7 @@ func (v *View) Command(name string, args []string) *run.Error {
 	return refused
 }
 
-func (s *sight) command(name string, args []string) *run.Error {
+func (s *sight) command(name string, args []string) *core.Error {
 	allowed := s.commandNames()
 	known := slices.ContainsFunc(s.commands, func(c Command) bool { return c.Name == name })
 	if rule := s.deniedCommand(name); rule != "" && (known || len(allowed) == 0) {
@@ -115,8 +115,8 @@ func (s *sight) command(name string, args []string) *run.Error {
 	return e.WithHint("each has to be like one of these: %s; only the person who runs Retort can change them (commands)", strings.Join(patterns, "  "))
 }
 
-func refusedCommand(format string, args ...any) *run.Error {
-	return run.Errorf(run.KindPolicy, "policy", format, args...)
+func refusedCommand(format string, args ...any) *core.Error {
+	return core.Errorf(core.KindPolicy, "policy", format, args...)
 }
 
 // quoted is a name as a program wrote it, in a message.
@@ -131,9 +131,9 @@ func quoted(name string) string {
 }
 
 // bounded refuses arguments that no command could be given, or none should.
-func bounded(name string, args []string) *run.Error {
-	refuse := func(format string, a ...any) *run.Error {
-		return run.Errorf(run.KindInvalidArguments, "policy", format, a...)
+func bounded(name string, args []string) *core.Error {
+	refuse := func(format string, a ...any) *core.Error {
+		return core.Errorf(core.KindInvalidArguments, "policy", format, a...)
 	}
 	if len(args) > MaxArguments {
 		return refuse("%s was given %d arguments; %d are the most", name, len(args), MaxArguments)
@@ -217,17 +217,17 @@ func controls(text string) bool {
 func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
 // validCommands refuses what nobody can have meant.
-func validCommands(commands []Command) *run.Error {
+func validCommands(commands []Command) *core.Error {
 	for _, c := range commands {
 		if c.Name == "" || c.Name != path.Base(c.Name) || strings.ContainsRune(c.Name, 0) || c.Name == "." || c.Name == ".." {
-			return run.Errorf(run.KindInvalidArguments, "policy.new", "commands: %s is no name of a command", quoted(c.Name))
+			return core.Errorf(core.KindInvalidArguments, "policy.new", "commands: %s is no name of a command", quoted(c.Name))
 		}
 		if slices.ContainsFunc(c.Args, func(a string) bool { return strings.ContainsRune(a, 0) }) {
-			return run.Errorf(run.KindInvalidArguments, "policy.new", "commands: a pattern of %s has a NUL character", c.Name)
+			return core.Errorf(core.KindInvalidArguments, "policy.new", "commands: a pattern of %s has a NUL character", c.Name)
 		}
 		for _, a := range c.Args {
 			if err := CheckArgument(a); err != nil {
-				return run.Errorf(run.KindInvalidArguments, "policy.new", "commands: a pattern of %s is not a valid regular expression: %v", c.Name, err)
+				return core.Errorf(core.KindInvalidArguments, "policy.new", "commands: a pattern of %s is not a valid regular expression: %v", c.Name, err)
 			}
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"retort/internal/core"
 	"retort/internal/policy"
-	"retort/internal/run"
 )
 
 func TestCommands(t *testing.T) {
@@ -21,24 +21,24 @@ func TestCommands(t *testing.T) {
 	for _, c := range []struct {
 		who, name string
 		args      []string
-		want      run.Kind
+		want      core.Kind
 	}{
 		{"", "jq", []string{"-r", ".a.b"}, ""}, {"", "jq", nil, ""}, {"", "jq", []string{"--arg="}, ""},
-		{"", "true", nil, ""}, {"", "true", []string{""}, run.KindPolicy},
-		{"", "git", []string{"status"}, ""}, {"", "git", []string{"log", "-n1"}, ""}, {"", "git", []string{"status", "-n1"}, run.KindPolicy},
-		{"", "jq", []string{"-R"}, run.KindPolicy}, {"", "jq", []string{".a", "--output=/etc/x"}, run.KindPolicy}, {"", "jq", []string{"x.a"}, run.KindPolicy},
-		{"", "jq", []string{".a\n-r"}, run.KindPolicy}, {"", "jq", []string{".a\n"}, run.KindPolicy}, {"", "jq", []string{"-r\n"}, run.KindPolicy}, {"", "jq", []string{"\n-r"}, run.KindPolicy},
-		{"", "jq", []string{".a\x00"}, run.KindInvalidArguments}, {"", "jq", []string{".\u0085"}, run.KindPolicy}, {"", "jq", []string{".\u2028"}, run.KindPolicy},
-		{"", "all", []string{"a", "*", "$(id)", "; id", "é"}, ""}, {"", "all", []string{"-x"}, run.KindPolicy}, {"", "all", []string{"-"}, run.KindPolicy}, {"", "all", []string{""}, ""},
-		{"", "all", slices.Repeat([]string{"a"}, 256), ""}, {"", "all", slices.Repeat([]string{"a"}, 257), run.KindInvalidArguments},
-		{"", "all", []string{strings.Repeat("a", 16<<10+1)}, run.KindInvalidArguments}, {"", "all", slices.Repeat([]string{strings.Repeat("a", 16<<10)}, 5), run.KindInvalidArguments},
-		{"", "/usr/bin/jq", []string{".a"}, run.KindPolicy}, {"", "../jq", nil, run.KindPolicy}, {"", "JQ", nil, run.KindPolicy}, {"", "jq ", nil, run.KindPolicy}, {"", "", nil, run.KindPolicy}, {"", "jq\x00", nil, run.KindPolicy},
-		{"ada", "jq", []string{"-r"}, run.KindPolicy},
-		{"", "ls", []string{"-la", "./workspace/a.txt", "--color=never"}, ""}, {"", "ls", []string{"$(id)"}, run.KindPolicy}, {"", "ls", []string{"a;b"}, run.KindPolicy}, {"", "ls", []string{""}, run.KindPolicy},
-		{"", "ls", []string{"--color=a/b"}, run.KindPolicy}, {"", "ls", []string{"a\n"}, run.KindPolicy}, {"", "ls", []string{"a b"}, run.KindPolicy},
-		{"", "cat", []string{"a", "b", "/^/", "/workspace/"}, ""}, {"", "cat", []string{"ac"}, run.KindPolicy}, {"", "cat", []string{"cb"}, run.KindPolicy}, {"", "cat", []string{"\n"}, run.KindPolicy}, {"", "cat", []string{"\u0085"}, run.KindPolicy},
+		{"", "true", nil, ""}, {"", "true", []string{""}, core.KindPolicy},
+		{"", "git", []string{"status"}, ""}, {"", "git", []string{"log", "-n1"}, ""}, {"", "git", []string{"status", "-n1"}, core.KindPolicy},
+		{"", "jq", []string{"-R"}, core.KindPolicy}, {"", "jq", []string{".a", "--output=/etc/x"}, core.KindPolicy}, {"", "jq", []string{"x.a"}, core.KindPolicy},
+		{"", "jq", []string{".a\n-r"}, core.KindPolicy}, {"", "jq", []string{".a\n"}, core.KindPolicy}, {"", "jq", []string{"-r\n"}, core.KindPolicy}, {"", "jq", []string{"\n-r"}, core.KindPolicy},
+		{"", "jq", []string{".a\x00"}, core.KindInvalidArguments}, {"", "jq", []string{".\u0085"}, core.KindPolicy}, {"", "jq", []string{".\u2028"}, core.KindPolicy},
+		{"", "all", []string{"a", "*", "$(id)", "; id", "é"}, ""}, {"", "all", []string{"-x"}, core.KindPolicy}, {"", "all", []string{"-"}, core.KindPolicy}, {"", "all", []string{""}, ""},
+		{"", "all", slices.Repeat([]string{"a"}, 256), ""}, {"", "all", slices.Repeat([]string{"a"}, 257), core.KindInvalidArguments},
+		{"", "all", []string{strings.Repeat("a", 16<<10+1)}, core.KindInvalidArguments}, {"", "all", slices.Repeat([]string{strings.Repeat("a", 16<<10)}, 5), core.KindInvalidArguments},
+		{"", "/usr/bin/jq", []string{".a"}, core.KindPolicy}, {"", "../jq", nil, core.KindPolicy}, {"", "JQ", nil, core.KindPolicy}, {"", "jq ", nil, core.KindPolicy}, {"", "", nil, core.KindPolicy}, {"", "jq\x00", nil, core.KindPolicy},
+		{"ada", "jq", []string{"-r"}, core.KindPolicy},
+		{"", "ls", []string{"-la", "./workspace/a.txt", "--color=never"}, ""}, {"", "ls", []string{"$(id)"}, core.KindPolicy}, {"", "ls", []string{"a;b"}, core.KindPolicy}, {"", "ls", []string{""}, core.KindPolicy},
+		{"", "ls", []string{"--color=a/b"}, core.KindPolicy}, {"", "ls", []string{"a\n"}, core.KindPolicy}, {"", "ls", []string{"a b"}, core.KindPolicy},
+		{"", "cat", []string{"a", "b", "/^/", "/workspace/"}, ""}, {"", "cat", []string{"ac"}, core.KindPolicy}, {"", "cat", []string{"cb"}, core.KindPolicy}, {"", "cat", []string{"\n"}, core.KindPolicy}, {"", "cat", []string{"\u0085"}, core.KindPolicy},
 	} {
-		var got run.Kind
+		var got core.Kind
 		if refused := p.For(c.who).Command(c.name, c.args); refused != nil {
 			got = refused.Kind
 		}
@@ -64,7 +64,7 @@ func TestCommandRefusalsQuoteNoArgument(t *testing.T) {
 
 func TestNoCommands(t *testing.T) {
 	p := must(t, policy.Rules{})
-	if refused := p.For("").Command("jq", nil); refused == nil || refused.Kind != run.KindPolicy || !strings.Contains(refused.Hint, "commands:") {
+	if refused := p.For("").Command("jq", nil); refused == nil || refused.Kind != core.KindPolicy || !strings.Contains(refused.Hint, "commands:") {
 		t.Error(refused)
 	}
 	for _, name := range []string{"", ".", "..", "a/b", "/bin/a", "a\x00"} {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // LevelRules restrict what a principal with this level may reach other than tools: files, hosts and
@@ -80,7 +80,7 @@ func (l *layer) writeRule() string {
 
 // File says why a file or folder of the workspace may not be used so; nil if it may. The
 // name is relative to the workspace and clean; "." is the workspace.
-func (v *View) File(name string, use FileUse) *run.Error {
+func (v *View) File(name string, use FileUse) *core.Error {
 	for _, l := range v.layers() {
 		switch allowed := l.readable(); {
 		case use == WriteFile && !covers(l.writable(), name):
@@ -94,9 +94,9 @@ func (v *View) File(name string, use FileUse) *run.Error {
 	return nil
 }
 
-func refusedFile(name, what, rule string) *run.Error {
+func refusedFile(name, what, rule string) *core.Error {
 	// Guests take what stands before the first colon for a code, and what stands behind the last for the words.
-	return run.Errorf(run.KindPolicy, "policy", "EACCES: ./workspace/%s: it must not be %s (%s)", strings.TrimPrefix(name, "."), what, strings.ReplaceAll(rule, ": ", " "))
+	return core.Errorf(core.KindPolicy, "policy", "EACCES: ./workspace/%s: it must not be %s (%s)", strings.TrimPrefix(name, "."), what, strings.ReplaceAll(rule, ": ", " "))
 }
 
 // whereToWrite says which folders may be written.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"retort/internal/core"
 	"retort/internal/policy"
-	"retort/internal/run"
 )
 
 // Files, hosts and commands of a level narrow each other where a principal has another one.
@@ -33,7 +33,7 @@ func TestLevelRules(t *testing.T) {
 		{"eve", "data/a", policy.ReadFile, ""}, {"eve", "output/a", policy.WriteFile, "permissionLevel read_only"}, {"eve", "scratch/a", policy.WriteFile, "write_restricted.filesystem.write"},
 	} {
 		refused := p.For(c.who).File(c.name, c.use)
-		if (refused != nil) != (c.refused != "") || refused != nil && (refused.Kind != run.KindPolicy || !strings.Contains(refused.Message, c.refused)) {
+		if (refused != nil) != (c.refused != "") || refused != nil && (refused.Kind != core.KindPolicy || !strings.Contains(refused.Message, c.refused)) {
 			t.Errorf("%q uses %s (%d): %v, want %q", c.who, c.name, c.use, refused, c.refused)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"retort/internal/core"
 	"retort/internal/policy/cel"
-	"retort/internal/run"
 )
 
 // Level says how far the effects of calls may go.
@@ -80,17 +80,17 @@ const (
 type Decision struct {
 	Verdict Verdict
 	Rule    string
-	Effect  run.Effect // of the tool
-	Some    bool       // other arguments may be allowed
+	Effect  core.Effect // of the tool
+	Some    bool        // other arguments may be allowed
 }
 
 // Error is what a program hears of a Deny: the rule, and not what lies behind it.
-func (d Decision) Error(t *run.Tool) *run.Error {
+func (d Decision) Error(t *core.Tool) *core.Error {
 	what, hint := "", "do without this tool"
 	if d.Some {
 		what, hint = "these arguments of ", "other arguments may be allowed"
 	}
-	return run.Errorf(run.KindPolicy, "policy", "the policy refuses %s%s.%s: %s", what, t.Server, t.Name, d.Rule).
+	return core.Errorf(core.KindPolicy, "policy", "the policy refuses %s%s.%s: %s", what, t.Server, t.Name, d.Rule).
 		WithHint("%s; only the person who runs Retort can change the rule", hint).At(t.Server, t.Name)
 }
 
@@ -103,7 +103,7 @@ type Policy struct {
 	under     []*Policy // that have to allow something, too
 }
 
-// New checks rules. Its error is a *run.Error of kind invalid_arguments.
+// New checks rules. Its error is a *core.Error of kind invalid_arguments.
 func New(r Rules) (*Policy, error) {
 	if r.Level == "" {
 		r.Level = WriteRestricted
@@ -197,7 +197,7 @@ func newLayer(prefix string, l Limits, levels map[Level]LevelRules) (*layer, err
 }
 
 func invalid(format string, args ...any) error {
-	return run.Errorf(run.KindInvalidArguments, "policy.new", format, args...)
+	return core.Errorf(core.KindInvalidArguments, "policy.new", format, args...)
 }
 
 func newServer(s Server) (*server, error) {
@@ -226,7 +226,7 @@ func newServer(s Server) (*server, error) {
 
 // denial is the rule that denies a tool whatever the arguments are, "" if none
 // does. effect is asked for only if it matters.
-func (l *layer) denial(t *run.Tool, effect func() run.Effect) string {
+func (l *layer) denial(t *core.Tool, effect func() core.Effect) string {
 	if l.closed != "" {
 		return l.closed
 	}
@@ -241,7 +241,7 @@ func (l *layer) denial(t *run.Tool, effect func() run.Effect) string {
 			return l.prefix + "servers." + t.Server + ".allow"
 		}
 	}
-	if l.level == ReadOnly && effect().Kind != run.EffectRead {
+	if l.level == ReadOnly && effect().Kind != core.EffectRead {
 		return l.prefix + "permissionLevel: " + string(ReadOnly)
 	}
 	return ""
@@ -255,7 +255,7 @@ func matches(pattern, name string) bool {
 
 // broken is the condition that a call does not meet, "" if there is none. What
 // can't be evaluated is not met.
-func (l *layer) broken(t *run.Tool, variables func() (map[string]any, error)) string {
+func (l *layer) broken(t *core.Tool, variables func() (map[string]any, error)) string {
 	s := l.servers[t.Server]
 	if s == nil {
 		return ""
@@ -295,7 +295,7 @@ func (c condition) disguised(v any) bool {
 }
 
 // arguments are the variables of conditions, read when first asked for.
-func arguments(t *run.Tool, principal string, args json.RawMessage) func() (map[string]any, error) {
+func arguments(t *core.Tool, principal string, args json.RawMessage) func() (map[string]any, error) {
 	var made map[string]any
 	var failed error
 	return func() (map[string]any, error) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"retort/internal/core"
 	"retort/internal/policy"
-	"retort/internal/run"
 )
 
 func must(t testing.TB, r policy.Rules) *policy.Policy {
@@ -21,7 +21,7 @@ func must(t testing.TB, r policy.Rules) *policy.Policy {
 	return p
 }
 
-func tool(server, name string) *run.Tool { return &run.Tool{Server: server, Name: name} }
+func tool(server, name string) *core.Tool { return &core.Tool{Server: server, Name: name} }
 
 // shape is a Decision in one line.
 func shape(d policy.Decision) string {
@@ -32,18 +32,18 @@ func shape(d policy.Decision) string {
 // the lists say of the tool, for everybody and for the principal.
 func TestTable(t *testing.T) {
 	levels := []policy.Level{"", policy.ReadOnly, policy.WriteRestricted, policy.ExecuteFull}
-	names := map[run.EffectKind]string{run.EffectRead: "get_row", run.EffectWrite: "update_row", run.EffectDestructive: "delete_row"}
+	names := map[core.EffectKind]string{core.EffectRead: "get_row", core.EffectWrite: "update_row", core.EffectDestructive: "delete_row"}
 	lists := map[string]policy.Server{
 		"none": {}, "allowed": {Allow: []string{"*_row"}}, "not allowed": {Allow: []string{"*_column"}}, "nothing allowed": {Allow: []string{}},
 		"denied": {Deny: []string{"*_row"}}, "not denied": {Deny: []string{"*_column"}}, "both": {Allow: []string{"*_row"}, Deny: []string{"*_r?w"}},
 	}
-	want := func(l policy.Level, kind run.EffectKind, list string) policy.Verdict {
+	want := func(l policy.Level, kind core.EffectKind, list string) policy.Verdict {
 		switch {
 		case list == "not allowed", list == "nothing allowed", list == "denied", list == "both":
 			return policy.Deny
-		case l == policy.ReadOnly && kind != run.EffectRead:
+		case l == policy.ReadOnly && kind != core.EffectRead:
 			return policy.Deny
-		case l == policy.WriteRestricted && kind == run.EffectDestructive:
+		case l == policy.WriteRestricted && kind == core.EffectDestructive:
 			return policy.Ask
 		}
 		return policy.Allow
@@ -113,7 +113,7 @@ func TestRulesHaveNames(t *testing.T) {
 
 func TestTrustedHints(t *testing.T) {
 	yes := true
-	hinted := &run.Tool{Server: "db", Name: "run_query", Annotations: run.Annotations{ReadOnly: &yes}}
+	hinted := &core.Tool{Server: "db", Name: "run_query", Annotations: core.Annotations{ReadOnly: &yes}}
 	for trusted, want := range map[bool]policy.Verdict{true: policy.Allow, false: policy.Deny} {
 		p := must(t, policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}, Trusted: map[string]bool{"db": trusted}})
 		if d := p.For("").Tool(hinted); d.Verdict != want {
@@ -173,7 +173,7 @@ func TestNewRefuses(t *testing.T) {
 		`servers.a."[" is no pattern`:             {Limits: policy.Limits{Servers: map[string]policy.Server{"a": {Deny: []string{"["}}}}},
 		`servers.a.conditions.x: there is no arg`: {Principals: map[string]policy.Limits{"p": {Servers: map[string]policy.Server{"a": {Conditions: map[string]string{"x": "arg.b"}}}}}},
 	} {
-		if _, err := policy.New(r); err == nil || !strings.Contains(err.Error(), want) || run.AsError(err).Kind != run.KindInvalidArguments {
+		if _, err := policy.New(r); err == nil || !strings.Contains(err.Error(), want) || core.AsError(err).Kind != core.KindInvalidArguments {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -185,20 +185,20 @@ var (
 	calls   = []string{`{}`, `{"amount":1}`, `{"amount":5000}`, `{"amount":"1"}`, `{"amount":1,"AMOUNT":5000}`, `{"to":["a"]}`, ``}
 )
 
-func whole() *run.Toolset {
+func whole() *core.Toolset {
 	yes, no := true, false
-	var list []*run.Server
+	var list []*core.Server
 	for _, s := range servers {
-		server := &run.Server{Name: s, TypeScript: s, Python: s}
+		server := &core.Server{Name: s, TypeScript: s, Python: s}
 		for i, n := range names {
-			t := &run.Tool{Server: s, Name: n, TypeScript: n, Python: n}
+			t := &core.Tool{Server: s, Name: n, TypeScript: n, Python: n}
 			t.Annotations.ReadOnly = []*bool{nil, &yes, &no}[i%3]
 			server.Tools = append(server.Tools, t)
 		}
 		list = append(list, server)
 	}
-	slices.SortFunc(list, func(a, b *run.Server) int { return strings.Compare(a.Name, b.Name) })
-	return run.NewToolset(list)
+	slices.SortFunc(list, func(a, b *core.Server) int { return strings.Compare(a.Name, b.Name) })
+	return core.NewToolset(list)
 }
 
 // add puts one rule more into r, which is not changed.
@@ -277,7 +277,7 @@ func FuzzSubtracts(f *testing.F) {
 	})
 }
 
-func compare(t *testing.T, all *run.Toolset, before, after *policy.View, rules policy.Rules) {
+func compare(t *testing.T, all *core.Toolset, before, after *policy.View, rules policy.Rules) {
 	visible := after.Toolset(all)
 	for _, s := range all.Servers {
 		for _, tool := range s.Tools {
@@ -311,10 +311,10 @@ func TestToolset(t *testing.T) {
 		t.Error("the same toolset must be filtered once")
 	}
 	e := visible.NotFound("pay.delete_row")
-	if e.Kind != run.KindPolicy || e.Message != "the policy refuses pay.delete_row: permissionLevel: read_only" {
+	if e.Kind != core.KindPolicy || e.Message != "the policy refuses pay.delete_row: permissionLevel: read_only" {
 		t.Errorf("%+v", e)
 	}
-	if e := visible.NotFound("pay.delete_rows"); e.Kind != run.KindToolNotFound || strings.Contains(e.Hint, "delete_row") {
+	if e := visible.NotFound("pay.delete_rows"); e.Kind != core.KindToolNotFound || strings.Contains(e.Hint, "delete_row") {
 		t.Errorf("%+v", e)
 	}
 	if full := must(t, policy.Rules{}).For(""); full.Toolset(all) != all {
@@ -322,12 +322,12 @@ func TestToolset(t *testing.T) {
 	}
 }
 
-func many(n int) *run.Toolset {
-	s := &run.Server{Name: "big", TypeScript: "big", Python: "big"}
+func many(n int) *core.Toolset {
+	s := &core.Server{Name: "big", TypeScript: "big", Python: "big"}
 	for i := range n {
-		s.Tools = append(s.Tools, &run.Tool{Server: "big", Name: fmt.Sprintf("%s_row_%d", []string{"get", "update"}[i%2], i), Description: "Does something with a row of a table."})
+		s.Tools = append(s.Tools, &core.Tool{Server: "big", Name: fmt.Sprintf("%s_row_%d", []string{"get", "update"}[i%2], i), Description: "Does something with a row of a table."})
 	}
-	return run.NewToolset([]*run.Server{s})
+	return core.NewToolset([]*core.Server{s})
 }
 
 func BenchmarkToolset(b *testing.B) {
@@ -360,7 +360,7 @@ func BenchmarkCall(b *testing.B) {
 
 // What is taken away counts at once, and what is allowed counts for what begins afterwards.
 func TestCurrentTakesAwayAtOnce(t *testing.T) {
-	all := run.NewToolset([]*run.Server{{Name: "db", Tools: []*run.Tool{tool("db", "get_row"), tool("db", "update_row")}}})
+	all := core.NewToolset([]*core.Server{{Name: "db", Tools: []*core.Tool{tool("db", "get_row"), tool("db", "update_row")}}})
 	readOnly := policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}}
 	denies := policy.Rules{Limits: policy.Limits{Servers: map[string]policy.Server{"db": {Deny: []string{"get_*"}}}}}
 	condition := policy.Rules{Limits: policy.Limits{Servers: map[string]policy.Server{"db": {Conditions: map[string]string{"*": "args.n < 3"}}}}}

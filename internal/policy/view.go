@@ -6,8 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"retort/internal/core"
 	"retort/internal/policy/effect"
-	"retort/internal/run"
 )
 
 // View is the policy for one principal. The View of a Policy never changes. The View of a Current
@@ -86,11 +86,11 @@ func (v *View) Approval() Approval {
 }
 
 // Refused returns why nothing at all is allowed to the principal now, or nil.
-func (v *View) Refused() (refused *run.Error) {
+func (v *View) Refused() (refused *core.Error) {
 	for _, p := range v.InForce().all() {
 		for _, l := range p.sight(v.principal).layers {
 			if l.closed != "" && refused == nil {
-				refused = run.Errorf(run.KindPolicy, "policy", "nothing more is done for %s: %s", v.whom(), l.closed).
+				refused = core.Errorf(core.KindPolicy, "policy", "nothing more is done for %s: %s", v.whom(), l.closed).
 					WithHint("what had been sent before is in the audit log; only the person who runs Retort can change the settings")
 			}
 		}
@@ -112,14 +112,14 @@ func (v *View) ReadOnly() (rule string) {
 }
 
 // Tool decides on a tool before anything is known of arguments.
-func (v *View) Tool(t *run.Tool) Decision {
+func (v *View) Tool(t *core.Tool) Decision {
 	return v.decision(func(s *sight) Decision { return s.decide(t).Decision })
 }
 
 // Call decides on a call by its arguments, one JSON object. What Tool denies stays denied. The
 // effect is that of the call, which can be further than the tool's, or less far if the tool
 // runs queries and this one only reads.
-func (v *View) Call(t *run.Tool, args json.RawMessage) Decision {
+func (v *View) Call(t *core.Tool, args json.RawMessage) Decision {
 	return v.decision(func(s *sight) Decision { return s.call(v.principal, t, args) })
 }
 
@@ -144,7 +144,7 @@ func stricter(a, b Decision) Decision {
 
 // Toolset is what of a toolset the principal may see: what Tool does not deny. It is
 // the same for the same toolset, and costs nothing again while the rules stay.
-func (v *View) Toolset(whole *run.Toolset) *run.Toolset {
+func (v *View) Toolset(whole *core.Toolset) *core.Toolset {
 	v.each(func(s *sight) { whole = s.toolset(whole) })
 	return whole
 }
@@ -156,10 +156,10 @@ type sight struct {
 	commands []Command
 
 	mu      sync.Mutex
-	seen    *run.Toolset // of which visible was made
-	visible *run.Toolset
-	judged  map[*run.Tool]string // rules that deny tools of seen; "" denies nothing
-	decided map[*run.Tool]judged
+	seen    *core.Toolset // of which visible was made
+	visible *core.Toolset
+	judged  map[*core.Tool]string // rules that deny tools of seen; "" denies nothing
+	decided map[*core.Tool]judged
 }
 
 // judged is a Decision on a tool, and what judges its calls.
@@ -180,7 +180,7 @@ func (s *sight) readOnly() string {
 	return ""
 }
 
-func (s *sight) decide(t *run.Tool) judged {
+func (s *sight) decide(t *core.Tool) judged {
 	const most = 4096
 	s.mu.Lock()
 	d, ok := s.decided[t]
@@ -196,28 +196,28 @@ func (s *sight) decide(t *run.Tool) judged {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.decided == nil || len(s.decided) >= most {
-		s.decided = map[*run.Tool]judged{}
+		s.decided = map[*core.Tool]judged{}
 	}
 	s.decided[t] = d
 	return d
 }
 
 // allowed decides on an effect by the permission levels.
-func (s *sight) allowed(e run.Effect) Decision {
+func (s *sight) allowed(e core.Effect) Decision {
 	d := Decision{Verdict: Allow, Effect: e}
 	for _, l := range s.layers {
 		rule := l.prefix + "permissionLevel: " + string(l.level)
 		switch {
-		case l.level == ReadOnly && e.Kind > run.EffectRead:
+		case l.level == ReadOnly && e.Kind > core.EffectRead:
 			return Decision{Verdict: Deny, Rule: rule, Effect: e, Some: true}
-		case l.level == WriteRestricted && e.Kind == run.EffectDestructive && d.Verdict == Allow:
+		case l.level == WriteRestricted && e.Kind == core.EffectDestructive && d.Verdict == Allow:
 			d.Verdict, d.Rule = Ask, rule
 		}
 	}
 	return d
 }
 
-func (s *sight) call(principal string, t *run.Tool, args json.RawMessage) Decision {
+func (s *sight) call(principal string, t *core.Tool, args json.RawMessage) Decision {
 	tool := s.decide(t)
 	if tool.Verdict == Deny {
 		return tool.Decision
@@ -236,7 +236,7 @@ func (s *sight) call(principal string, t *run.Tool, args json.RawMessage) Decisi
 }
 
 // denial is the rule by which Tool denies, "" if it does not.
-func (s *sight) denial(t *run.Tool) string {
+func (s *sight) denial(t *core.Tool) string {
 	s.mu.Lock()
 	rule, ok := s.judged[t]
 	s.mu.Unlock()
@@ -246,8 +246,8 @@ func (s *sight) denial(t *run.Tool) string {
 	return s.judge(t)
 }
 
-func (s *sight) judge(t *run.Tool) string {
-	of := func() run.Effect { return effect.OfTool(t, s.trusted[t.Server]) }
+func (s *sight) judge(t *core.Tool) string {
+	of := func() core.Effect { return effect.OfTool(t, s.trusted[t.Server]) }
 	for _, l := range s.layers {
 		if rule := l.denial(t, of); rule != "" {
 			return rule
@@ -256,7 +256,7 @@ func (s *sight) judge(t *run.Tool) string {
 	return ""
 }
 
-func (s *sight) toolset(whole *run.Toolset) *run.Toolset {
+func (s *sight) toolset(whole *core.Toolset) *core.Toolset {
 	if !s.hides() {
 		return whole
 	}
@@ -265,7 +265,7 @@ func (s *sight) toolset(whole *run.Toolset) *run.Toolset {
 	if s.seen == whole {
 		return s.visible
 	}
-	judged := make(map[*run.Tool]string, whole.Count())
+	judged := make(map[*core.Tool]string, whole.Count())
 	for _, server := range whole.Servers {
 		for _, t := range server.Tools {
 			rule, ok := s.judged[t]
@@ -276,7 +276,7 @@ func (s *sight) toolset(whole *run.Toolset) *run.Toolset {
 		}
 	}
 	s.seen, s.judged = whole, judged
-	s.visible = whole.Without(func(t *run.Tool) *run.Error {
+	s.visible = whole.Without(func(t *core.Tool) *core.Error {
 		rule, ok := judged[t]
 		if !ok {
 			rule = s.judge(t)

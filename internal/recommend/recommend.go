@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"retort/internal/audit"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Kind is what a piece of advice is about. The set is closed and append-only.
@@ -110,7 +110,7 @@ type facts struct {
 
 // Kinds are the kinds of entries that Add makes something of.
 func Kinds() []string {
-	return []string{string(run.EventRequest), string(run.EventVerdict), string(run.EventCall), string(run.EventAnswer), string(run.EventEnd), string(run.EventSearch)}
+	return []string{string(core.EventRequest), string(core.EventVerdict), string(core.EventCall), string(core.EventAnswer), string(core.EventEnd), string(core.EventSearch)}
 }
 
 // Add takes in an entry.
@@ -124,17 +124,17 @@ func (t *Tally) Add(e *audit.Entry) {
 		_ = json.Unmarshal(e.Facts, &f) // what is not of its type is left out
 	}
 	switch e.Kind {
-	case run.EventRequest:
+	case core.EventRequest:
 		room(t.running)[e.Execution] = &execution{code: f.Code}
-	case run.EventVerdict:
+	case core.EventVerdict:
 		if x := t.running[e.Execution]; x != nil {
 			x.tools = f.Tools
 		}
-	case run.EventCall, run.EventAnswer:
+	case core.EventCall, core.EventAnswer:
 		t.call(e, f)
-	case run.EventEnd:
+	case core.EventEnd:
 		t.end(e)
-	case run.EventSearch:
+	case core.EventSearch:
 		if e.Status == "search" && f.Found != nil && *f.Found == 0 {
 			t.search(e)
 		}
@@ -159,7 +159,7 @@ func (t *Tally) call(e *audit.Entry, f facts) {
 		tool = &toolTally{statuses: map[string]int64{}, server: e.Server, toolName: e.Tool}
 		room(t.tools)[name] = tool
 	}
-	if e.Kind == run.EventCall {
+	if e.Kind == core.EventCall {
 		tool.calls++
 		t.servers[e.Server]++
 	}
@@ -168,7 +168,7 @@ func (t *Tally) call(e *audit.Entry, f facts) {
 		tool.statuses[e.Status]++
 		return
 	}
-	if e.Kind == run.EventCall && f.Effect == run.EffectRead.String() && f.Arguments != "" && f.Result != "" {
+	if e.Kind == core.EventCall && f.Effect == core.EffectRead.String() && f.Arguments != "" && f.Result != "" {
 		tool.repeated(t, e, f, name)
 	}
 }

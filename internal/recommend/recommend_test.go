@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"retort/internal/audit"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // story makes entries.
@@ -27,7 +27,7 @@ func newStory(t *testing.T) *story {
 	return &story{t: t, to: &Tally{}, at: time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)}
 }
 
-func (s *story) add(kind run.EventKind, e audit.Entry, facts map[string]any) {
+func (s *story) add(kind core.EventKind, e audit.Entry, facts map[string]any) {
 	s.t.Helper()
 	s.at = s.at.Add(time.Second)
 	text, err := json.Marshal(facts)
@@ -41,18 +41,18 @@ func (s *story) add(kind run.EventKind, e audit.Entry, facts map[string]any) {
 func (s *story) run(code string, tools ...string) {
 	s.n++
 	id := fmt.Sprintf("x%d", s.n)
-	s.add(run.EventRequest, audit.Entry{Execution: id}, map[string]any{"code_sha256": code})
-	s.add(run.EventVerdict, audit.Entry{Execution: id, Status: "ok"}, map[string]any{"tools": tools})
-	s.add(run.EventEnd, audit.Entry{Execution: id, Status: "ok"}, nil)
+	s.add(core.EventRequest, audit.Entry{Execution: id}, map[string]any{"code_sha256": code})
+	s.add(core.EventVerdict, audit.Entry{Execution: id, Status: "ok"}, map[string]any{"tools": tools})
+	s.add(core.EventEnd, audit.Entry{Execution: id, Status: "ok"}, nil)
 }
 
 func (s *story) read(server, tool, arguments, result, status string) {
-	s.add(run.EventCall, audit.Entry{Server: server, Tool: tool, Status: status, Bytes: 100, Millis: 50}, map[string]any{"effect": "read", "arguments": arguments, "result": result})
+	s.add(core.EventCall, audit.Entry{Server: server, Tool: tool, Status: status, Bytes: 100, Millis: 50}, map[string]any{"effect": "read", "arguments": arguments, "result": result})
 }
 
 func (s *story) search(query string, found int) {
 	body, _ := json.Marshal(map[string]string{"name": query})
-	s.add(run.EventSearch, audit.Entry{Status: "search", Body: body}, map[string]any{"found": found})
+	s.add(core.EventSearch, audit.Entry{Status: "search", Body: body}, map[string]any{"found": found})
 }
 
 func kinds(all []Advice) (list []string) {
@@ -109,7 +109,7 @@ func TestRepeatedCalls(t *testing.T) {
 	for i := range 30 {
 		s.at = s.at.Add(20 * time.Minute)
 		s.read("drive", "late", "a", "r", "ok")
-		s.add(run.EventCall, audit.Entry{Server: "drive", Tool: "theirs", Principal: fmt.Sprint(i), Status: "ok"}, map[string]any{"effect": "read", "arguments": "a", "result": "r"})
+		s.add(core.EventCall, audit.Entry{Server: "drive", Tool: "theirs", Principal: fmt.Sprint(i), Status: "ok"}, map[string]any{"effect": "read", "arguments": "a", "result": "r"})
 	}
 	if got := s.to.Advise(Situation{}); len(got) != 0 {
 		t.Errorf("%v", kinds(got))

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/pipeline/discover/index"
-	"retort/internal/run"
-	"retort/internal/seal"
+	"retort/internal/base/seal"
+	"retort/internal/core"
+	"retort/internal/pipeline/search/index"
 )
 
 // Server is one of a registry. What it says of itself is not checked by anybody.
@@ -45,7 +45,7 @@ const (
 
 // Fetch asks a registry for all of its servers, in the format of the registry of MCP: GET {address}/v0/servers with
 // pages. It follows no redirection.
-func Fetch(ctx context.Context, address string) (*List, *run.Error) {
+func Fetch(ctx context.Context, address string) (*List, *core.Error) {
 	ctx, done := context.WithTimeout(ctx, fetchPatience)
 	defer done()
 	list := &List{Registry: address, Fetched: time.Now().UTC(), Servers: []Server{}}
@@ -70,8 +70,8 @@ func Fetch(ctx context.Context, address string) (*List, *run.Error) {
 	return list, nil
 }
 
-func registryError(format string, args ...any) *run.Error {
-	return run.Errorf(run.KindUpstreamGone, "recommend.update", format, args...).WithHint("look at recommend.registry in retort.yaml; the list that was fetched before still counts")
+func registryError(format string, args ...any) *core.Error {
+	return core.Errorf(core.KindUpstreamGone, "recommend.update", format, args...).WithHint("look at recommend.registry in retort.yaml; the list that was fetched before still counts")
 }
 
 // pageOf is a page in either form that registries have: servers with their fields, or each in an object of its own.
@@ -94,7 +94,7 @@ type listed struct {
 	} `json:"repository"`
 }
 
-func fetchPage(ctx context.Context, address, cursor string) ([]Server, string, *run.Error) {
+func fetchPage(ctx context.Context, address, cursor string) ([]Server, string, *core.Error) {
 	query := url.Values{"limit": {strconv.Itoa(serversPerPage)}}
 	if cursor != "" {
 		query.Set("cursor", cursor)
@@ -141,23 +141,23 @@ func plain(s string) string {
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "") + "…"
 	}
-	return run.LegibleLine(s)
+	return core.LegibleLine(s)
 }
 
 // Save keeps a list in a file, whole or not at all.
-func (l *List) Save(path string) *run.Error {
+func (l *List) Save(path string) *core.Error {
 	text, err := json.Marshal(l)
 	if err == nil {
 		err = seal.Replace(path, text)
 	}
 	if err != nil {
-		return run.Errorf(run.KindInternal, "recommend.update", "the list of the registry cannot be kept: %w", err)
+		return core.Errorf(core.KindInternal, "recommend.update", "the list of the registry cannot be kept: %w", err)
 	}
 	return nil
 }
 
 // Load reads a list that was kept; nil if there is none.
-func Load(path string) (*List, *run.Error) {
+func Load(path string) (*List, *core.Error) {
 	text, err := seal.ReadFile(path, maxList)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -167,7 +167,7 @@ func Load(path string) (*List, *run.Error) {
 		err = json.Unmarshal(text, &l)
 	}
 	if err != nil {
-		return nil, run.Errorf(run.KindInvalidArguments, "recommend", "the list of the registry cannot be read: %w", err).WithHint("retort recommend --update fetches it anew")
+		return nil, core.Errorf(core.KindInvalidArguments, "recommend", "the list of the registry cannot be read: %w", err).WithHint("retort recommend --update fetches it anew")
 	}
 	return &l, nil
 }
@@ -177,13 +177,13 @@ func (l *List) finder() func(query string) []Server {
 	if l == nil || len(l.Servers) == 0 {
 		return func(string) []Server { return nil }
 	}
-	servers, byName := []*run.Server{}, map[string]Server{}
+	servers, byName := []*core.Server{}, map[string]Server{}
 	for _, s := range slices.SortedFunc(slices.Values(l.Servers), func(a, b Server) int { return strings.Compare(a.Name, b.Name) }) {
 		byName[s.Name] = s
-		servers = append(servers, &run.Server{Name: s.Name, Tools: []*run.Tool{{Server: s.Name, Name: s.Name, Description: s.Description}}})
+		servers = append(servers, &core.Server{Name: s.Name, Tools: []*core.Tool{{Server: s.Name, Name: s.Name, Description: s.Description}}})
 	}
 	x := index.New()
-	x.Update(run.NewToolset(servers))
+	x.Update(core.NewToolset(servers))
 	return func(query string) (found []Server) {
 		hits, _ := x.Search(query, index.Filter{}, 10)
 		for _, h := range hits {

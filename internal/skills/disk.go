@@ -14,8 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"retort/internal/run"
-	"retort/internal/seal"
+	"retort/internal/base/seal"
+	"retort/internal/core"
 )
 
 const (
@@ -33,14 +33,14 @@ type text struct {
 	code     string
 }
 
-func (t text) language() run.Language {
+func (t text) language() core.Language {
 	switch {
 	case t.file == "":
 		return ""
 	case strings.HasSuffix(t.file, ".py"):
-		return run.Python
+		return core.Python
 	}
-	return run.TypeScript
+	return core.TypeScript
 }
 
 // version returns the beginning of the hash of all files of the skill.
@@ -80,7 +80,7 @@ func readPair(root *os.Root, dir string) (text, error) {
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
-	return text{}, run.Errorf(run.KindInternal, "skills", "the skill %s is being written all the time", dir)
+	return text{}, core.Errorf(core.KindInternal, "skills", "the skill %s is being written all the time", dir)
 }
 
 func readFiles(root *os.Root, dir string) (t text, err error) {
@@ -117,7 +117,7 @@ func plain(root *os.Root, name string) (t text, err error) {
 func plainName(file string) string {
 	stem, suffix := strings.TrimSuffix(file, filepath.Ext(file)), filepath.Ext(file)
 	name := strings.ReplaceAll(stem, "_", "-")
-	if suffix != ".ts" && suffix != ".py" || run.ValidSkillName(name) != nil {
+	if suffix != ".ts" && suffix != ".py" || core.ValidSkillName(name) != nil {
 		return ""
 	}
 	return name
@@ -135,7 +135,7 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 			return nil, err
 		}
 		if !info.Mode().IsRegular() {
-			return nil, run.Errorf(run.KindPolicy, "skills", "%s is no plain file; links are not followed", name)
+			return nil, core.Errorf(core.KindPolicy, "skills", "%s is no plain file; links are not followed", name)
 		}
 		f, err := seal.OpenIn(root, name, os.O_RDONLY, 0)
 		if err != nil {
@@ -146,7 +146,7 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 		}
 		_ = f.Close()
 	}
-	return nil, run.Errorf(run.KindPolicy, "skills", "%s was replaced while it was being read", name)
+	return nil, core.Errorf(core.KindPolicy, "skills", "%s was replaced while it was being read", name)
 }
 
 // readFile reads a regular file. It follows no links.
@@ -161,9 +161,9 @@ func readFile(root *os.Root, name string, most int64) (string, error) {
 	case err != nil:
 		return "", err
 	case int64(len(data)) > most:
-		return "", run.Errorf(run.KindLimit, "skills", "%s is larger than %d bytes", name, most)
+		return "", core.Errorf(core.KindLimit, "skills", "%s is larger than %d bytes", name, most)
 	case !utf8.Valid(data):
-		return "", run.Errorf(run.KindSyntax, "skills", "%s is not text in UTF-8", name)
+		return "", core.Errorf(core.KindSyntax, "skills", "%s is not text in UTF-8", name)
 	}
 	return string(data), nil
 }
@@ -172,7 +172,7 @@ func readFile(root *os.Root, name string, most int64) (string, error) {
 func isFolder(root *os.Root, name string) error {
 	info, err := root.Lstat(name)
 	if err == nil && !info.IsDir() {
-		err = run.Errorf(run.KindPolicy, "skills", "%s is no folder; links are not followed", name)
+		err = core.Errorf(core.KindPolicy, "skills", "%s is no folder; links are not followed", name)
 	}
 	return err
 }
@@ -223,7 +223,7 @@ func (p Place) lock() (unlock func(), err error) {
 	const patience = 10 * time.Second
 	unlock, err = seal.Lock(filepath.Join(p.Dir, ".lock"), patience)
 	if err != nil {
-		return nil, run.Errorf(run.KindInternal, "skills", "another process writes skills: %w", err)
+		return nil, core.Errorf(core.KindInternal, "skills", "another process writes skills: %w", err)
 	}
 	return unlock, nil
 }

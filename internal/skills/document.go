@@ -14,8 +14,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
-	"retort/internal/run"
-	"retort/internal/templates"
+	"retort/internal/agent/templates"
+	"retort/internal/core"
 )
 
 // Document is the content of SKILL.md.
@@ -201,10 +201,10 @@ func phrasesOf(v any) []string {
 
 // render returns the text of SKILL.md, whose part below the front matter comes from words. Equal
 // documents give equal texts.
-func (d Document) render(s run.Skill, words Words) (string, error) {
+func (d Document) render(s core.Skill, words Words) (string, error) {
 	tags := slices.Compact(slices.Sorted(slices.Values(d.Tags)))
 	if len(tags) > maxTags {
-		return "", run.Errorf(run.KindInvalidArguments, "skills", "%d tags are more than a skill has (%d)", len(tags), maxTags)
+		return "", core.Errorf(core.KindInvalidArguments, "skills", "%d tags are more than a skill has (%d)", len(tags), maxTags)
 	}
 	fields := yaml.MapSlice{{Key: "name", Value: s.Name}, {Key: "description", Value: d.Description}}
 	if len(tags) > 0 {
@@ -261,12 +261,12 @@ func (d Document) parameters(b *bytes.Buffer) {
 }
 
 // data returns what a model needs to use the skill.
-func (d Document) data(s run.Skill) templates.SkillData {
+func (d Document) data(s core.Skill) templates.SkillData {
 	t := templates.SkillData{
 		Name: s.Name, Description: strings.TrimSpace(d.Description), Language: "ts", Use: Import(s, d.Functions), Example: d.example(),
 		Functions: []templates.FunctionData{}, Tools: slices.Sorted(maps.Keys(d.Tools)),
 	}
-	if s.Language == run.Python {
+	if s.Language == core.Python {
 		t.Language = "python"
 	}
 	for _, f := range d.Functions {
@@ -276,7 +276,7 @@ func (d Document) data(s run.Skill) templates.SkillData {
 }
 
 // Import returns the line with which a program imports functions of a skill.
-func Import(s run.Skill, functions []Function) string {
+func Import(s core.Skill, functions []Function) string {
 	if s.Language == "" {
 		return "load_skill reads it"
 	}
@@ -284,22 +284,22 @@ func Import(s run.Skill, functions []Function) string {
 	for _, f := range functions {
 		names = append(names, f.Name)
 	}
-	if s.Language == run.Python {
+	if s.Language == core.Python {
 		if len(names) == 0 {
-			return "from skills import " + run.SkillIdentifier(s.Name, run.Python)
+			return "from skills import " + core.SkillIdentifier(s.Name, core.Python)
 		}
-		return "from skills." + run.SkillIdentifier(s.Name, run.Python) + " import " + strings.Join(names, ", ")
+		return "from skills." + core.SkillIdentifier(s.Name, core.Python) + " import " + strings.Join(names, ", ")
 	}
 	var clauses []string
 	for i, name := range names {
 		if name == "default" {
-			clauses = append([]string{run.SkillIdentifier(s.Name, run.TypeScript)}, clauses...)
+			clauses = append([]string{core.SkillIdentifier(s.Name, core.TypeScript)}, clauses...)
 			names = slices.Delete(slices.Clone(names), i, i+1)
 			break
 		}
 	}
 	if len(names) == 0 && len(clauses) == 0 {
-		clauses = append(clauses, "* as "+run.SkillIdentifier(s.Name, run.TypeScript))
+		clauses = append(clauses, "* as "+core.SkillIdentifier(s.Name, core.TypeScript))
 	}
 	if len(names) > 0 {
 		clauses = append(clauses, "{ "+strings.Join(names, ", ")+" }")

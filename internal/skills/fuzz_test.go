@@ -3,7 +3,7 @@ package skills
 import (
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // FuzzDocument checks that parsing any text as SKILL.md does not crash. A document that can be parsed
@@ -21,7 +21,7 @@ func FuzzDocument(f *testing.F) {
 			return
 		}
 		doc.Tags = doc.Tags[:min(len(doc.Tags), maxTags)]
-		written, err := doc.render(run.Skill{Name: "x", Language: run.TypeScript}, builtin())
+		written, err := doc.render(core.Skill{Name: "x", Language: core.TypeScript}, builtin())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/run"
-	"retort/internal/testenv"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 const savingDir = "RETORT_TEST_SAVE"
@@ -27,7 +27,7 @@ func numbered(n int) Draft {
 	d := draft("x", fmt.Sprintf("// %d\n%s", n, strings.Repeat("// more\n", n%500)))
 	d.Description = strconv.Itoa(n)
 	if n%3 == 0 {
-		d.Language = run.Python
+		d.Language = core.Python
 	}
 	return d
 }

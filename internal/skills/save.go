@@ -6,12 +6,12 @@ import (
 	"os"
 	"strings"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Draft is a skill to be saved. The caller has checked its code.
 type Draft struct {
-	run.Skill
+	core.Skill
 	Document
 	Origin Origin // where; the first place if empty
 	// Before is the only version that may be replaced, "" if none may. Nil replaces any.
@@ -30,35 +30,35 @@ type Saved struct {
 // Save makes a draft the current version of its skill, durably. If it is interrupted, the version
 // before is still complete. Earlier versions stay in the history, including those that a person
 // edited.
-func (s *Store) Save(d Draft) (Saved, *run.Error) {
-	if err := run.ValidSkillName(d.Name); err != nil {
+func (s *Store) Save(d Draft) (Saved, *core.Error) {
+	if err := core.ValidSkillName(d.Name); err != nil {
 		return Saved{}, err
 	}
 	p, err := s.place(d.Origin)
 	if err != nil {
-		return Saved{}, run.AsError(err)
+		return Saved{}, core.AsError(err)
 	}
 	document, err := d.Document.render(d.Skill, s.words)
 	if err != nil {
-		return Saved{}, run.AsError(err)
+		return Saved{}, core.AsError(err)
 	}
 	t := text{document: document, file: scriptFile, code: ending(d.Code)}
 	switch d.Language {
-	case run.Python:
+	case core.Python:
 		t.file = pythonFile
 	case "":
 		t.file, t.code = "", ""
 	}
 	if len(t.code) > MaxCode || len(t.document) > MaxDocument {
-		return Saved{}, run.Errorf(run.KindLimit, "skills", "the skill is too large: code may have %d bytes, its description %d", MaxCode, MaxDocument)
+		return Saved{}, core.Errorf(core.KindLimit, "skills", "the skill is too large: code may have %d bytes, its description %d", MaxCode, MaxDocument)
 	}
 	saved, err := p.save(d.Name, t, d.Before)
 	if err != nil {
-		var e *run.Error
+		var e *core.Error
 		if errors.As(err, &e) {
 			return Saved{}, e
 		}
-		return Saved{}, run.Errorf(run.KindInternal, "skills", "the skill could not be saved: %w", err)
+		return Saved{}, core.Errorf(core.KindInternal, "skills", "the skill could not be saved: %w", err)
 	}
 	return saved, nil
 }
@@ -74,7 +74,7 @@ func (s *Store) place(o Origin) (Place, error) {
 			return p, nil
 		}
 	}
-	return Place{}, run.Errorf(run.KindInvalidArguments, "skills", "there is no place for skills here").WithHint("the settings need a home: --home DIR")
+	return Place{}, core.Errorf(core.KindInvalidArguments, "skills", "there is no place for skills here").WithHint("the settings need a home: --home DIR")
 }
 
 func (p Place) save(name string, t text, expected *string) (Saved, error) {
@@ -126,8 +126,8 @@ func (p Place) save(name string, t text, expected *string) (Saved, error) {
 }
 
 // errReplaced returns the error for a save that is based on an older version of the skill than the current one.
-func errReplaced(name string) *run.Error {
-	return run.Errorf(run.KindPolicy, "skills", "the skill %s was changed meanwhile", name).WithHint("read the skill again, and save your change to it")
+func errReplaced(name string) *core.Error {
+	return core.Errorf(core.KindPolicy, "skills", "the skill %s was changed meanwhile", name).WithHint("read the skill again, and save your change to it")
 }
 
 // ignored lists the files that belong to a machine and not to a project, as a .gitignore.
@@ -164,7 +164,7 @@ func sweep(root *os.Root, name, current string) {
 }
 
 // Remove deletes a skill with all its versions.
-func (s *Store) Remove(name string) (Skill, *run.Error) {
+func (s *Store) Remove(name string) (Skill, *core.Error) {
 	skill, refused := s.Get(name, "")
 	if refused != nil {
 		return Skill{}, refused
@@ -174,7 +174,7 @@ func (s *Store) Remove(name string) (Skill, *run.Error) {
 		err = p.remove(name)
 	}
 	if err != nil {
-		return Skill{}, run.Errorf(run.KindInternal, "skills", "the skill could not be removed: %w", err)
+		return Skill{}, core.Errorf(core.KindInternal, "skills", "the skill could not be removed: %w", err)
 	}
 	return skill, nil
 }

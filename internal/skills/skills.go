@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/run"
-	"retort/internal/seal"
-	"retort/internal/templates"
+	"retort/internal/agent/templates"
+	"retort/internal/base/seal"
+	"retort/internal/core"
 )
 
 // Limits, in bytes.
@@ -40,7 +40,7 @@ const (
 
 // Skill is one skill as it is on disk now.
 type Skill struct {
-	run.Skill
+	core.Skill
 	Document
 	Text     string // of SKILL.md
 	Origin   Origin
@@ -64,7 +64,7 @@ type Store struct {
 
 // Words are what SKILL.md says below its front matter.
 type Words interface {
-	Render(name templates.Name, data any) (string, *run.Error)
+	Render(name templates.Name, data any) (string, *core.Error)
 }
 
 // New returns the skills of these places. Folders are made when something is saved.
@@ -76,7 +76,7 @@ func New(words Words, places ...Place) *Store {
 type Broken struct {
 	Name   string
 	Origin Origin
-	Err    *run.Error
+	Err    *core.Error
 }
 
 // List is every skill, by name, and what cannot be read.
@@ -93,7 +93,7 @@ func (s *Store) List() (found []Skill, broken []Broken) {
 			case err == nil:
 				found = append(found, skill)
 			case !missing(err):
-				broken = append(broken, Broken{name, p.Origin, run.AsError(err)})
+				broken = append(broken, Broken{name, p.Origin, core.AsError(err)})
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func (p Place) names() []string {
 	entries, _ := dir.ReadDir(maxSkills)
 	var names []string
 	for _, e := range entries {
-		if run.ValidSkillName(e.Name()) == nil {
+		if core.ValidSkillName(e.Name()) == nil {
 			names = append(names, e.Name())
 		} else if name := plainName(e.Name()); name != "" {
 			names = append(names, name)
@@ -127,8 +127,8 @@ func (p Place) names() []string {
 
 // Get is a skill by its name, as it is now or as it was in a version, which may be
 // told by its beginning.
-func (s *Store) Get(name, version string) (Skill, *run.Error) {
-	if err := run.ValidSkillName(name); err != nil {
+func (s *Store) Get(name, version string) (Skill, *core.Error) {
+	if err := core.ValidSkillName(name); err != nil {
 		return Skill{}, err
 	}
 	for _, p := range s.places {
@@ -140,43 +140,43 @@ func (s *Store) Get(name, version string) (Skill, *run.Error) {
 			return skill, nil
 		}
 		if !missing(err) {
-			return Skill{}, run.AsError(err)
+			return Skill{}, core.AsError(err)
 		}
 	}
 	return Skill{}, s.absent(name)
 }
 
 // IsAbsent reports whether an error of Get says that there is no skill of that name, or no such version of it.
-func IsAbsent(err *run.Error) bool { return missing(err) }
+func IsAbsent(err *core.Error) bool { return missing(err) }
 
-func (s *Store) absent(name string) *run.Error {
-	e := run.Errorf(run.KindType, "skills", "there is no skill %q", name)
+func (s *Store) absent(name string) *core.Error {
+	e := core.Errorf(core.KindType, "skills", "there is no skill %q", name)
 	e.Err = fs.ErrNotExist
 	found, _ := s.List()
 	var names []string
 	for _, f := range found {
 		names = append(names, f.Name)
 	}
-	if near := run.Nearest(name, names, 2); len(near) > 0 {
+	if near := core.Nearest(name, names, 2); len(near) > 0 {
 		return e.WithHint("did you mean %s? list_skills lists them", strings.Join(near, " or "))
 	}
 	return e.WithHint("list_skills lists them, save_skill saves one")
 }
 
 // Skill is the source of a skill for programs in a language.
-func (s *Store) Skill(name string, lang run.Language) (run.Skill, *run.Error) {
+func (s *Store) Skill(name string, lang core.Language) (core.Skill, *core.Error) {
 	found, err := s.Get(name, "")
 	if err != nil {
-		return run.Skill{}, err
+		return core.Skill{}, err
 	}
-	if lang == run.JavaScript {
-		lang = run.TypeScript
+	if lang == core.JavaScript {
+		lang = core.TypeScript
 	}
 	if found.Language == "" {
-		return run.Skill{}, run.Errorf(run.KindType, "skills", "the skill %s is instructions and has no code to import", name).WithHint("load_skill reads it")
+		return core.Skill{}, core.Errorf(core.KindType, "skills", "the skill %s is instructions and has no code to import", name).WithHint("load_skill reads it")
 	}
 	if found.Language != lang {
-		return run.Skill{}, run.Errorf(run.KindType, "skills", "the skill %s is written in %s, and a program in %s cannot import it", name, found.Language, lang).
+		return core.Skill{}, core.Errorf(core.KindType, "skills", "the skill %s is written in %s, and a program in %s cannot import it", name, found.Language, lang).
 			WithHint("write the program in %s; or read it with load_skill and save it in %s under another name", found.Language, lang)
 	}
 	return found.Skill, nil
@@ -268,7 +268,7 @@ func (p Place) readVersion(current Skill, version string) (Skill, error) {
 			return old, err
 		}
 	}
-	return Skill{}, run.Errorf(run.KindInvalidArguments, "skills", "the skill %s has no version %q", current.Name, version).
+	return Skill{}, core.Errorf(core.KindInvalidArguments, "skills", "the skill %s has no version %q", current.Name, version).
 		WithHint("there are %s", strings.Join(append([]string{current.Version}, current.Versions...), ", "))
 }
 
@@ -276,10 +276,10 @@ func (p Place) readVersion(current Skill, version string) (Skill, error) {
 func (p Place) skill(name string, t text) (Skill, error) {
 	doc, err := parseDocument(t.document)
 	if err != nil {
-		return Skill{}, run.Errorf(run.KindSyntax, "skills", "the skill %s: SKILL.md: %v", name, err).WithHint("mend the file, or save the skill again")
+		return Skill{}, core.Errorf(core.KindSyntax, "skills", "the skill %s: SKILL.md: %v", name, err).WithHint("mend the file, or save the skill again")
 	}
 	return Skill{
-		Skill:    run.Skill{Name: name, Language: t.language(), Code: t.code, Version: t.version()},
+		Skill:    core.Skill{Name: name, Language: t.language(), Code: t.code, Version: t.version()},
 		Document: doc, Text: t.document, Origin: p.Origin,
 	}, nil
 }
@@ -296,7 +296,7 @@ func (p Place) open(create bool) (*os.Root, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, run.Errorf(run.KindPolicy, "skills", "the folder of the skills is a link or a file; it is not followed")
+		return nil, core.Errorf(core.KindPolicy, "skills", "the folder of the skills is a link or a file; it is not followed")
 	}
 	return seal.OpenRoot(p.Dir)
 }

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/run"
-	"retort/internal/templates"
+	"retort/internal/agent/templates"
+	"retort/internal/core"
 )
 
 func draft(name, code string) Draft {
 	return Draft{
-		Skill: run.Skill{Name: name, Language: run.TypeScript, Code: code},
+		Skill: core.Skill{Name: name, Language: core.TypeScript, Code: code},
 		Document: Document{
 			Description: "Finds: \"events\"\n# by title", Tags: []string{"calendar", "a b"}, Tools: map[string]string{"calendar.list_events": "0123abc", "crm.x": ""},
 			Functions: []Function{{Name: "find", Signature: "find(title: string, most = 5): Promise<string[]>", Doc: "Titles.\n\n@param title what", Parameters: json.RawMessage(`{"type":"object","properties":{"title":{"type":"string"},"a":{}},"required":["title"]}`)}},
@@ -102,10 +102,10 @@ func TestPlaces(t *testing.T) {
 	d := draft("x", "// user\n")
 	d.Origin = User
 	mustSave(t, s, d)
-	mustSave(t, s, Draft{Skill: run.Skill{Name: "y", Language: run.Python, Code: "def f(): pass\n"}, Origin: User})
+	mustSave(t, s, Draft{Skill: core.Skill{Name: "y", Language: core.Python, Code: "def f(): pass\n"}, Origin: User})
 	mustSave(t, s, draft("x", "// project\n"))
 	found, broken := s.List()
-	if len(found) != 2 || len(broken) != 0 || found[0].Origin != Project || found[1].Language != run.Python {
+	if len(found) != 2 || len(broken) != 0 || found[0].Origin != Project || found[1].Language != core.Python {
 		t.Errorf("%+v %+v", found, broken)
 	}
 	if _, err := s.Remove("x"); err != nil {
@@ -114,7 +114,7 @@ func TestPlaces(t *testing.T) {
 	if got := mustGet(t, s, "x", ""); got.Origin != User {
 		t.Errorf("%+v", got)
 	}
-	if _, err := s.Skill("y", run.JavaScript); err == nil || !strings.Contains(err.Message, "is written in python") {
+	if _, err := s.Skill("y", core.JavaScript); err == nil || !strings.Contains(err.Message, "is written in python") {
 		t.Error(err)
 	}
 	if _, err := s.Get("xx", ""); err == nil || !strings.Contains(err.Hint, "did you mean x") {
@@ -126,8 +126,8 @@ func TestPlaces(t *testing.T) {
 func TestLanguage(t *testing.T) {
 	s, dir := newStore(t)
 	mustSave(t, s, draft("x", code))
-	mustSave(t, s, Draft{Skill: run.Skill{Name: "x", Language: run.Python, Code: "def f(): pass\n"}})
-	if got := mustGet(t, s, "x", ""); got.Language != run.Python || len(got.Versions) != 2 {
+	mustSave(t, s, Draft{Skill: core.Skill{Name: "x", Language: core.Python, Code: "def f(): pass\n"}})
+	if got := mustGet(t, s, "x", ""); got.Language != core.Python || len(got.Versions) != 2 {
 		t.Errorf("%+v", got)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "project", "x", "skill.ts")); err == nil {
@@ -148,7 +148,7 @@ func TestHistoryIsBounded(t *testing.T) {
 func TestHostileNames(t *testing.T) {
 	s, dir := newStore(t)
 	for _, name := range []string{"", ".", "..", "../x", "a/b", `a\b`, "/etc", "CON", "con", "nul", "lpt1", "-x", "x-", "a--b", "1x", "x.y", ".history", "x\x00", "ünïcode", "ａ", "a b", "a\n", "index", "class", "constructor", strings.Repeat("a", 65), "x:y", "x~1", "$HOME", "servers"} {
-		if _, err := s.Save(draft(name, code)); err == nil || err.Kind != run.KindInvalidArguments || err.Hint == "" {
+		if _, err := s.Save(draft(name, code)); err == nil || err.Kind != core.KindInvalidArguments || err.Hint == "" {
 			t.Errorf("%q: %v", name, err)
 		}
 		if _, err := s.Get(name, ""); err == nil {
@@ -159,7 +159,7 @@ func TestHostileNames(t *testing.T) {
 		t.Errorf("%v was written", entries)
 	}
 	for _, name := range []string{"a", "weekly-report", "x2", "a-1", strings.Repeat("a", 64)} {
-		if err := run.ValidSkillName(name); err != nil {
+		if err := core.ValidSkillName(name); err != nil {
 			t.Error(err)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"retort/internal/run"
-	"retort/internal/seal"
+	"retort/internal/base/seal"
+	"retort/internal/core"
 )
 
 // Guide is a SKILL.md that teaches a client how to find tools and write programs
@@ -26,7 +26,7 @@ const GuideName = "using-retort"
 // Export writes a skill into dir as a folder of its name that readers of Agent Skills
 // know: SKILL.md with nothing in its front matter that their format does not have,
 // and the code. It returns the folder. What is there already is not replaced.
-func Export(s Skill, dir string) (string, *run.Error) {
+func Export(s Skill, dir string) (string, *core.Error) {
 	description := s.Description
 	if description == "" {
 		description = "A program for Retort."
@@ -50,27 +50,27 @@ func Export(s Skill, dir string) (string, *run.Error) {
 	}
 	front, err := yaml.Marshal(fields)
 	if err != nil {
-		return "", run.Errorf(run.KindInternal, "skills.export", "%w", err)
+		return "", core.Errorf(core.KindInternal, "skills.export", "%w", err)
 	}
 	files := map[string]string{documentFile: fence + string(front) + fence + "\n" + s.Usage + "\n"}
 	switch s.Language {
-	case run.Python:
+	case core.Python:
 		files[pythonFile] = s.Code
-	case run.TypeScript:
+	case core.TypeScript:
 		files[scriptFile] = s.Code
 	}
 	return export(dir, s.Name, files)
 }
 
 // ExportGuide writes Guide into dir as Export does.
-func ExportGuide(dir string) (string, *run.Error) {
+func ExportGuide(dir string) (string, *core.Error) {
 	return export(dir, GuideName, map[string]string{documentFile: Guide})
 }
 
-func export(dir, name string, files map[string]string) (string, *run.Error) {
+func export(dir, name string, files map[string]string) (string, *core.Error) {
 	folder := filepath.Join(dir, name)
-	failed := func(err error) (string, *run.Error) {
-		return "", run.Errorf(run.KindInvalidArguments, "skills.export", "the skill could not be exported: %w", err)
+	failed := func(err error) (string, *core.Error) {
+		return "", core.Errorf(core.KindInvalidArguments, "skills.export", "the skill could not be exported: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return failed(err)
@@ -93,27 +93,27 @@ func export(dir, name string, files map[string]string) (string, *run.Error) {
 
 // ReadFolder reads a folder as others have written it: a skill under the name of the
 // folder, or of its front matter. Nothing of it was checked.
-func ReadFolder(dir string) (Skill, *run.Error) {
+func ReadFolder(dir string) (Skill, *core.Error) {
 	root, err := seal.OpenRoot(dir)
 	if err != nil {
-		return Skill{}, run.Errorf(run.KindInvalidArguments, "skills.import", "the folder cannot be read: %w", err)
+		return Skill{}, core.Errorf(core.KindInvalidArguments, "skills.import", "the folder cannot be read: %w", err)
 	}
 	defer root.Close()
 	t, err := readFiles(root, ".")
 	if missing(err) {
-		return Skill{}, run.Errorf(run.KindInvalidArguments, "skills.import", "%s has neither %s nor %s nor %s", dir, documentFile, scriptFile, pythonFile).
+		return Skill{}, core.Errorf(core.KindInvalidArguments, "skills.import", "%s has neither %s nor %s nor %s", dir, documentFile, scriptFile, pythonFile).
 			WithHint("a skill for Retort is a folder with SKILL.md, and the code unless it is instructions only")
 	}
 	if err != nil {
-		return Skill{}, run.AsError(err)
+		return Skill{}, core.AsError(err)
 	}
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
-		return Skill{}, run.AsError(err)
+		return Skill{}, core.AsError(err)
 	}
 	s, err := Place{}.skill(filepath.Base(absolute), t)
 	if err != nil {
-		return Skill{}, run.AsError(err)
+		return Skill{}, core.AsError(err)
 	}
 	return s, nil
 }

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"retort/internal/testenv"
+	"retort/internal/devel/testenv"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // maxTools bounds how many tools are counted by name; all others are counted as "other".
@@ -113,35 +113,35 @@ func observing(f func() int64) metric.Int64Callback {
 	}
 }
 
-func (m *metrics) began(s run.Step) {
+func (m *metrics) began(s core.Step) {
 	switch s {
-	case run.StepExecution:
+	case core.StepExecution:
 		m.active.Add(context.Background(), 1)
-	case run.StepApproval:
+	case core.StepApproval:
 		m.waiting.Add(context.Background(), 1)
 	}
 }
 
-func (m *metrics) ended(s run.Step, e, came *run.Event, took time.Duration) {
+func (m *metrics) ended(s core.Step, e, came *core.Event, took time.Duration) {
 	ctx := context.Background()
 	status := metric.WithAttributes(attribute.String("status", came.Status))
 	switch s {
-	case run.StepExecution:
+	case core.StepExecution:
 		m.active.Add(ctx, -1)
 		m.executions.Add(ctx, 1, status)
 		m.duration.Record(ctx, took.Seconds(), status)
 		m.settled(ctx, came)
-	case run.StepApproval:
+	case core.StepApproval:
 		m.waiting.Add(ctx, -1)
 		m.approvals.Add(ctx, 1, status)
-	case run.StepCall:
+	case core.StepCall:
 		of := m.of(e.Server, e.Tool)
 		m.calls.Add(ctx, 1, of, status)
 		m.called.Record(ctx, took.Seconds(), of)
 	}
 }
 
-func (m *metrics) settled(ctx context.Context, came *run.Event) {
+func (m *metrics) settled(ctx context.Context, came *core.Event) {
 	if t := came.Tokens; t != nil {
 		m.tokens.Add(ctx, int64(t.Returned), metric.WithAttributes(attribute.String("kind", "returned")))
 		m.tokens.Add(ctx, int64(t.Avoided), metric.WithAttributes(attribute.String("kind", "avoided")))

@@ -18,7 +18,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 const (
@@ -40,7 +40,7 @@ type sender struct {
 func newSender(o Options, address, path string) (*sender, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, run.Errorf(run.KindInvalidArguments, "telemetry.open", "%.100q is no address of a collector", address).WithHint("write it as http://127.0.0.1:4318")
+		return nil, core.Errorf(core.KindInvalidArguments, "telemetry.open", "%.100q is no address of a collector", address).WithHint("write it as http://127.0.0.1:4318")
 	}
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = path

@@ -10,15 +10,15 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // maxValue bounds an attribute, in characters, because names of sessions and clients come from
 // outside.
 const maxValue = 200
 
-// Begin implements run.Tracer.
-func (t *Telemetry) Begin(ctx context.Context, s run.Step, e run.Event) (context.Context, func(run.Event)) {
+// Begin implements core.Tracer.
+func (t *Telemetry) Begin(ctx context.Context, s core.Step, e core.Event) (context.Context, func(core.Event)) {
 	began := time.Now()
 	var span trace.Span
 	if t.tracer != nil {
@@ -27,7 +27,7 @@ func (t *Telemetry) Begin(ctx context.Context, s run.Step, e run.Event) (context
 	if t.metrics != nil {
 		t.metrics.began(s)
 	}
-	return ctx, func(came run.Event) {
+	return ctx, func(came core.Event) {
 		if t.metrics != nil {
 			t.metrics.ended(s, &e, &came, time.Since(began))
 		}
@@ -38,9 +38,9 @@ func (t *Telemetry) Begin(ctx context.Context, s run.Step, e run.Event) (context
 }
 
 // start starts a span. Its parent is the span of ctx, or the one that the client named.
-func (t *Telemetry) start(ctx context.Context, s run.Step, e *run.Event) (context.Context, trace.Span) {
+func (t *Telemetry) start(ctx context.Context, s core.Step, e *core.Event) (context.Context, trace.Span) {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
-		if from := run.TraceOf(ctx); from.Parent != "" {
+		if from := core.TraceOf(ctx); from.Parent != "" {
 			ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": from.Parent, "tracestate": from.State})
 		}
 	}
@@ -49,26 +49,26 @@ func (t *Telemetry) start(ctx context.Context, s run.Step, e *run.Event) (contex
 	if span.IsRecording() {
 		span.SetAttributes(t.described(s, e)...)
 	}
-	if s == run.StepExecution || s == run.StepCall {
+	if s == core.StepExecution || s == core.StepCall {
 		to := propagation.MapCarrier{}
 		propagation.TraceContext{}.Inject(ctx, to)
-		ctx = run.WithTrace(ctx, run.NewTrace(to["traceparent"], to["tracestate"]))
+		ctx = core.WithTrace(ctx, core.NewTrace(to["traceparent"], to["tracestate"]))
 	}
 	return ctx, span
 }
 
-func naming(s run.Step, e *run.Event) (string, trace.SpanKind) {
+func naming(s core.Step, e *core.Event) (string, trace.SpanKind) {
 	switch s {
-	case run.StepExecution:
+	case core.StepExecution:
 		return "execution", trace.SpanKindServer
-	case run.StepCall:
+	case core.StepCall:
 		return "tools/call " + e.Server + "." + e.Tool, trace.SpanKindClient
 	}
 	return string(s), trace.SpanKindInternal
 }
 
 // described returns the attributes of a step that begins.
-func (t *Telemetry) described(s run.Step, e *run.Event) []attribute.KeyValue {
+func (t *Telemetry) described(s core.Step, e *core.Event) []attribute.KeyValue {
 	a := []attribute.KeyValue{attribute.String("retort.execution", e.Execution)}
 	add := func(key, value string) {
 		if value != "" {
@@ -76,18 +76,18 @@ func (t *Telemetry) described(s run.Step, e *run.Event) []attribute.KeyValue {
 		}
 	}
 	switch s {
-	case run.StepExecution:
+	case core.StepExecution:
 		add("retort.session", e.Session)
 		add("retort.principal", e.Principal)
 		add("retort.client", e.Client)
 		language, _ := e.Facts["language"].(string)
 		add("retort.language", language)
-	case run.StepCall:
+	case core.StepCall:
 		add("mcp.method.name", "tools/call")
 		add("gen_ai.tool.name", e.Tool)
 		add("retort.server", e.Server)
 		add("retort.effect", e.Effect)
-	case run.StepApproval:
+	case core.StepApproval:
 		add("retort.server", e.Server)
 		add("gen_ai.tool.name", e.Tool)
 		add("retort.effect", e.Effect)
@@ -102,7 +102,7 @@ var told = []struct{ fact, key string }{
 }
 
 // finish ends a span. It reports only the kind of an error, never text of a tool or a program.
-func finish(span trace.Span, s run.Step, came *run.Event) {
+func finish(span trace.Span, s core.Step, came *core.Event) {
 	defer span.End()
 	if !span.IsRecording() {
 		return
@@ -112,16 +112,16 @@ func finish(span trace.Span, s run.Step, came *run.Event) {
 		span.SetStatus(codes.Error, "")
 		a = append(a, attribute.String("error.type", came.Status))
 	}
-	if s == run.StepCall {
+	if s == core.StepCall {
 		a = append(a, attribute.Int64("retort.bytes", came.Bytes))
 	}
-	if s == run.StepExecution {
+	if s == core.StepExecution {
 		a = append(a, settled(came)...)
 	}
 	span.SetAttributes(a...)
 }
 
-func settled(came *run.Event) (a []attribute.KeyValue) {
+func settled(came *core.Event) (a []attribute.KeyValue) {
 	if kind, ok := came.Facts["error"]; ok {
 		a = append(a, attribute.String("error.type", fmt.Sprint(kind)))
 	}

@@ -22,7 +22,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Options names the collectors. Without an address nothing is reported.
@@ -57,7 +57,7 @@ const (
 	farewell = 1500 * time.Millisecond
 )
 
-// Telemetry implements run.Tracer. It is safe for concurrent use.
+// Telemetry implements core.Tracer. It is safe for concurrent use.
 type Telemetry struct {
 	tracer  trace.Tracer // nil: no spans
 	mask    func(string) string
@@ -71,7 +71,7 @@ type Telemetry struct {
 	close   func() error
 }
 
-var _ run.Tracer = (*Telemetry)(nil)
+var _ core.Tracer = (*Telemetry)(nil)
 
 // Open starts reporting. If it cannot listen on an address, it only logs that: another engine may
 // use the address.

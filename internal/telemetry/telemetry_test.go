@@ -19,18 +19,18 @@ import (
 	metricspb "go.opentelemetry.io/proto/slim/otlp/metrics/v1"
 	"google.golang.org/protobuf/proto"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // execute tells of an execution with one call of each tool.
 func execute(t *Telemetry, tools ...string) {
-	ctx, ended := t.Begin(context.Background(), run.StepExecution, run.Event{Execution: "x", Session: "s", Client: "c 1"})
+	ctx, ended := t.Begin(context.Background(), core.StepExecution, core.Event{Execution: "x", Session: "s", Client: "c 1"})
 	for _, name := range tools {
-		_, came := t.Begin(ctx, run.StepCall, run.Event{Execution: "x", Server: "crm", Tool: name, Effect: "read"})
-		came(run.Event{Status: "ok", Bytes: 12})
+		_, came := t.Begin(ctx, core.StepCall, core.Event{Execution: "x", Server: "crm", Tool: name, Effect: "read"})
+		came(core.Event{Status: "ok", Bytes: 12})
 	}
 	risk := 12
-	ended(run.Event{Status: "ok", Risk: &risk, Tokens: &run.Tokens{Returned: 3, Avoided: 40}, Facts: map[string]any{"calls": len(tools), "cache_hits": 2}})
+	ended(core.Event{Status: "ok", Risk: &risk, Tokens: &core.Tokens{Returned: 3, Avoided: 40}, Facts: map[string]any{"calls": len(tools), "cache_hits": 2}})
 }
 
 // collector is an http.RoundTripper that receives the messages in memory, without a network.
@@ -194,7 +194,7 @@ func TestNamesAreMasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tel.Close()
-	for _, a := range tel.described(run.StepExecution, &run.Event{Execution: "x", Session: "is hunter2", Client: "hunter2 1"}) {
+	for _, a := range tel.described(core.StepExecution, &core.Event{Execution: "x", Session: "is hunter2", Client: "hunter2 1"}) {
 		if strings.Contains(a.Value.String(), "hunter2") {
 			t.Error(a)
 		}

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"retort/internal/seal"
+	"retort/internal/base/seal"
 )
 
 // Answers keeps answers of tools, each for a while: a file each, in a folder for each

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"retort/internal/seal"
+	"retort/internal/base/seal"
 )
 
 // counter is a file that holds what a session uses, for all engines of one data directory: whoever

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"retort/internal/run"
-	"retort/internal/seal"
+	"retort/internal/base/seal"
+	"retort/internal/core"
 )
 
 // engines returns the workspace of one session as so many engines of one data directory have it.
@@ -170,7 +170,7 @@ func TestCounterIsBusy(t *testing.T) {
 	if refused == nil {
 		t.Fatal("two have the lock")
 	}
-	if err := run.AsError(all[1].busy("a/b", refused)); err.Hint == "" || !strings.Contains(err.Message, "EBUSY") {
+	if err := core.AsError(all[1].busy("a/b", refused)); err.Hint == "" || !strings.Contains(err.Message, "EBUSY") {
 		t.Errorf("%+v", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/run"
-	"retort/internal/seal"
+	"retort/internal/base/seal"
+	"retort/internal/core"
 )
 
 const (
@@ -34,7 +34,7 @@ func (w *Workspace) Draft() (*Workspace, error) {
 		if d.root != nil {
 			_ = d.Close()
 		}
-		return nil, run.Errorf(run.KindInternal, "workspace.draft", "the dry run has no place for its files: %w", err)
+		return nil, core.Errorf(core.KindInternal, "workspace.draft", "the dry run has no place for its files: %w", err)
 	}
 	return d, nil
 }

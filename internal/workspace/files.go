@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Path is the path within the workspace that is meant by one as programs write it:
@@ -28,9 +28,9 @@ func Path(name string) (string, error) {
 // Files are the files below a folder, "" for all, whose path within it fits a glob ("" for
 // all), sorted by path: * and ? do not cross a slash, ** does. At most limit are listed;
 // total counts all.
-func (w *Workspace) Files(below, glob string, limit int) (files []run.FileEntry, total int, err error) {
+func (w *Workspace) Files(below, glob string, limit int) (files []core.FileEntry, total int, err error) {
 	if _, err := path.Match(glob, ""); err != nil {
-		return nil, 0, run.Errorf(run.KindInvalidArguments, "workspace.files", "the glob %q is malformed", glob)
+		return nil, 0, core.Errorf(core.KindInvalidArguments, "workspace.files", "the glob %q is malformed", glob)
 	}
 	from := local(below)
 	err = fs.WalkDir(w.root.FS(), from, func(name string, e fs.DirEntry, err error) error {
@@ -49,7 +49,7 @@ func (w *Workspace) Files(below, glob string, limit int) (files []run.FileEntry,
 			return nil
 		}
 		if total++; total <= limit {
-			files = append(files, run.FileEntry{Path: name, Bytes: info.Size(), Modified: info.ModTime().UTC().Format(time.RFC3339)})
+			files = append(files, core.FileEntry{Path: name, Bytes: info.Size(), Modified: info.ModTime().UTC().Format(time.RFC3339)})
 		}
 		return nil
 	})

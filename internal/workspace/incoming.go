@@ -44,7 +44,7 @@ func (w *Workspace) Create(_ context.Context, suffix string) (*Incoming, error) 
 	return in, nil
 }
 
-// Write adds to the file. The error, that the workspace is full among others, is a *run.Error.
+// Write adds to the file. The error, that the workspace is full among others, is a *core.Error.
 func (in *Incoming) Write(p []byte) (int, error) {
 	if err := in.reserve(int64(len(p))); err != nil {
 		return 0, err

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 func TestIncoming(t *testing.T) {
@@ -36,7 +36,7 @@ func TestIncoming(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = full.Write(make([]byte, 40))
-	if _, err := full.Write([]byte("x")); err == nil || !strings.Contains(run.AsError(err).Message, "EDQUOT") {
+	if _, err := full.Write([]byte("x")); err == nil || !strings.Contains(core.AsError(err).Message, "EDQUOT") {
 		t.Errorf("over the quota: %v", err)
 	}
 	full.Abort()

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"retort/internal/testenv"
+	"retort/internal/devel/testenv"
 )
 
 // killed is the variable that makes the test program the one that is killed.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // expectUsage fails unless what is counted is what is on disk.
@@ -49,7 +49,7 @@ func TestEntriesCount(t *testing.T) {
 				err = make(w, i)
 				expectUsage(t, w, fmt.Sprint("step ", i))
 			}
-			if err == nil || !strings.Contains(err.Error(), "EDQUOT") || run.AsError(err).Hint == "" {
+			if err == nil || !strings.Contains(err.Error(), "EDQUOT") || core.AsError(err).Hint == "" {
 				t.Errorf("it must end with EDQUOT and a hint: %v", err)
 			}
 			if n := w.below(".").entries; n > room || n < room-3 {

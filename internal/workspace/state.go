@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"retort/internal/run"
-	"retort/internal/seal"
+	"retort/internal/base/seal"
+	"retort/internal/core"
 )
 
 // MaxState bounds the keys and values of a session's state together, in bytes of JSON.
@@ -107,11 +107,11 @@ func (s *State) Keys() ([]string, error) {
 // Set gives a key a value, which is valid JSON.
 func (s *State) Set(key string, value json.RawMessage) error {
 	if key == "" || len(key) > maxStateKey {
-		return run.Errorf(run.KindInvalidArguments, "state.set", "a key has between 1 and %d bytes, this one has %d", maxStateKey, len(key))
+		return core.Errorf(core.KindInvalidArguments, "state.set", "a key has between 1 and %d bytes, this one has %d", maxStateKey, len(key))
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, value); err != nil {
-		return run.Errorf(run.KindInvalidArguments, "state.set", "the value is no JSON: %v", err)
+		return core.Errorf(core.KindInvalidArguments, "state.set", "the value is no JSON: %v", err)
 	}
 	return s.change(func(values map[string]json.RawMessage) error {
 		values[key] = compact.Bytes()
@@ -127,7 +127,7 @@ func fits(values map[string]json.RawMessage) error {
 	if total <= MaxState {
 		return nil
 	}
-	return run.Errorf(run.KindLimit, "state.set", "the state of a session holds at most %d bytes of keys and JSON, with this value it would be %d", MaxState, total).
+	return core.Errorf(core.KindLimit, "state.set", "the state of a session holds at most %d bytes of keys and JSON, with this value it would be %d", MaxState, total).
 		WithHint("write large values to a file in ./workspace/, and keep its name in the state")
 }
 
@@ -158,7 +158,7 @@ func (s *State) change(do func(values map[string]json.RawMessage) error) error {
 	if s.path != "" {
 		unlock, err := seal.Lock(s.path+".lock", statePatience)
 		if err != nil {
-			return run.Errorf(run.KindInternal, "state.set", "the state cannot be written: %w", err)
+			return core.Errorf(core.KindInternal, "state.set", "the state cannot be written: %w", err)
 		}
 		defer unlock()
 	}
@@ -173,7 +173,7 @@ func (s *State) change(do func(values map[string]json.RawMessage) error) error {
 		return err
 	}
 	if err := s.keep(values); err != nil {
-		return run.Errorf(run.KindInternal, "state.set", "the state could not be written, and is as before: %w", err)
+		return core.Errorf(core.KindInternal, "state.set", "the state could not be written, and is as before: %w", err)
 	}
 	s.values = values
 	return nil
@@ -210,7 +210,7 @@ func (s *State) refresh() error {
 		err = s.load()
 	}
 	if err != nil {
-		return run.Errorf(run.KindInternal, "state", "the state of this session cannot be read: %w", err).
+		return core.Errorf(core.KindInternal, "state", "the state of this session cannot be read: %w", err).
 			WithHint("nothing was changed; mend or remove %s", filepath.Base(s.path))
 	}
 	s.stamp = now
@@ -245,7 +245,7 @@ func (s *State) Functions() map[string]func(context.Context, json.RawMessage) (a
 		return func(_ context.Context, raw json.RawMessage) (any, error) {
 			var a arguments
 			if err := json.Unmarshal(raw, &a); err != nil {
-				return nil, run.Errorf(run.KindInvalidArguments, "state", "%v", err)
+				return nil, core.Errorf(core.KindInvalidArguments, "state", "%v", err)
 			}
 			return f(a)
 		}
@@ -265,7 +265,7 @@ func (s *State) Functions() map[string]func(context.Context, json.RawMessage) (a
 		}),
 		"state_set": function(func(a arguments) (any, error) {
 			if len(a.Value) == 0 {
-				return nil, run.Errorf(run.KindInvalidArguments, "state.set", "there is no value for %q", a.Key).WithHint("delete removes a key")
+				return nil, core.Errorf(core.KindInvalidArguments, "state.set", "there is no value for %q", a.Key).WithHint("delete removes a key")
 			}
 			return nil, s.Set(a.Key, a.Value)
 		}),

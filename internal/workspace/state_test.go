@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 func set(t *testing.T, s *State, key, value string) {
@@ -81,15 +81,15 @@ func TestStateIsShared(t *testing.T) {
 func TestStateBounds(t *testing.T) {
 	s := NewStates(t.TempDir()).Of("default")
 	set(t, s, "half", `"`+strings.Repeat("x", MaxState/2)+`"`)
-	var e *run.Error
-	if err := s.Set("more", json.RawMessage(`"`+strings.Repeat("x", MaxState/2)+`"`)); !errors.As(err, &e) || e.Kind != run.KindLimit {
+	var e *core.Error
+	if err := s.Set("more", json.RawMessage(`"`+strings.Repeat("x", MaxState/2)+`"`)); !errors.As(err, &e) || e.Kind != core.KindLimit {
 		t.Errorf("%v", err)
 	}
 	if get(t, s, "more") != "(nothing)" || len(get(t, s, "half")) != MaxState/2+2 {
 		t.Error("a refused value has changed something")
 	}
 	for key, value := range map[string]string{"": `1`, strings.Repeat("k", 300): `1`, "bad": `{`} {
-		if err := s.Set(key, json.RawMessage(value)); !errors.As(err, &e) || e.Kind != run.KindInvalidArguments {
+		if err := s.Set(key, json.RawMessage(value)); !errors.As(err, &e) || e.Kind != core.KindInvalidArguments {
 			t.Errorf("%.10q: %v", key, err)
 		}
 	}
@@ -141,7 +141,7 @@ func TestStateFunctions(t *testing.T) {
 		answer, err := f[c[0]](context.Background(), json.RawMessage(c[1]))
 		text, _ := json.Marshal(answer)
 		if err != nil {
-			text = []byte(run.AsError(err).Message)
+			text = []byte(core.AsError(err).Message)
 		}
 		if string(text) != c[2] {
 			t.Errorf("%s %s: %s", c[0], c[1], text)

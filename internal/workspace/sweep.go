@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"retort/internal/run"
-	"retort/internal/seal"
+	"retort/internal/base/seal"
+	"retort/internal/core"
 )
 
 // Retention says how long files stay. Zero fields mean for ever.
@@ -78,7 +78,7 @@ func (s *Store) Erase(states *States, session string) (Swept, error) {
 	name := folder(session)
 	unlock, err := s.alone(name)
 	if err != nil {
-		return w.swept, run.Errorf(run.KindPolicy, "workspace.erase", "the session is in use: %w", err).WithHint("try again when its programs have ended")
+		return w.swept, core.Errorf(core.KindPolicy, "workspace.erase", "the session is in use: %w", err).WithHint("try again when its programs have ended")
 	}
 	defer unlock()
 	_ = os.Remove(s.counterPath(name))
@@ -89,7 +89,7 @@ func wrapped(err error) error {
 	if err == nil {
 		return nil
 	}
-	return run.Errorf(run.KindInternal, "workspace.gc", "not everything could be removed: %w", err)
+	return core.Errorf(core.KindInternal, "workspace.gc", "not everything could be removed: %w", err)
 }
 
 // Uses are all sessions, the last used first.

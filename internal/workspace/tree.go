@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Folder is a read-only part of the visible tree whose files are made when
@@ -30,7 +30,7 @@ type Tree struct {
 	Folders   map[string]Folder // by name: "servers"
 	// May says why a file or folder of the workspace may not be used so. Its name is clean and
 	// relative to the workspace. Nil lets everything be used.
-	May func(name string, use Access) *run.Error
+	May func(name string, use Access) *core.Error
 }
 
 // Access says what is done with a file.
@@ -97,7 +97,7 @@ func with(f func(pathArgument) (any, error)) func(context.Context, json.RawMessa
 	return func(_ context.Context, raw json.RawMessage) (any, error) {
 		var a pathArgument
 		if err := json.Unmarshal(raw, &a); err != nil {
-			return nil, run.Errorf(run.KindInvalidArguments, "workspace", "%v", err)
+			return nil, core.Errorf(core.KindInvalidArguments, "workspace", "%v", err)
 		}
 		return f(a)
 	}
@@ -312,7 +312,7 @@ func renamed(err error, inner, written string) error {
 	if err == nil {
 		return nil
 	}
-	e := *run.AsError(err)
+	e := *core.AsError(err)
 	e.Message = strings.Replace(e.Message, ": "+inner+": ", ": "+written+": ", 1)
 	return &e
 }

@@ -17,8 +17,8 @@ import (
 	"sync"
 	"time"
 
-	"retort/internal/run"
-	"retort/internal/seal"
+	"retort/internal/base/seal"
+	"retort/internal/core"
 )
 
 // Store holds the workspaces of all sessions under one folder.
@@ -48,7 +48,7 @@ func (s *Store) Open(session string) (*Workspace, error) {
 	}
 	if w.users == 0 {
 		if err := w.enter(!ok); err != nil {
-			return nil, run.Errorf(run.KindInternal, "workspace.open", "workspace: %w", err)
+			return nil, core.Errorf(core.KindInternal, "workspace.open", "workspace: %w", err)
 		}
 		s.known[session] = w
 	}
@@ -382,8 +382,8 @@ func explain(name string, err error) error {
 	return failed(name, code, "%s", what)
 }
 
-func failed(name, code, format string, args ...any) *run.Error {
-	e := run.Errorf(run.KindRuntime, "workspace", format, args...)
+func failed(name, code, format string, args ...any) *core.Error {
+	e := core.Errorf(core.KindRuntime, "workspace", format, args...)
 	e.Message = code + ": " + name + ": " + e.Message
 	return e
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 func open(t *testing.T, quota int64) *Workspace {
@@ -113,7 +113,7 @@ func TestQuota(t *testing.T) {
 	for i, s := range steps {
 		if err := s.do(); (err == nil) != s.want {
 			t.Fatalf("step %d: %v", i, err)
-		} else if err != nil && (!strings.Contains(err.Error(), "EDQUOT") || run.AsError(err).Hint == "") {
+		} else if err != nil && (!strings.Contains(err.Error(), "EDQUOT") || core.AsError(err).Hint == "") {
 			t.Errorf("step %d: the error must be EDQUOT with a hint: %v", i, err)
 		}
 	}
@@ -149,7 +149,7 @@ func TestWriteReplacesWhole(t *testing.T) {
 func call(tree *Tree, function string, arguments string) string {
 	answer, err := tree.Functions()[function](context.Background(), json.RawMessage(arguments))
 	if err != nil {
-		return "error: " + run.AsError(err).Message
+		return "error: " + core.AsError(err).Message
 	}
 	text, _ := json.Marshal(answer)
 	return string(text)

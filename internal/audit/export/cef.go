@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"retort/internal/audit"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // cef writes the Common Event Format, revision 0.1 of its form: CEF:0. Keys are those of its dictionary:
@@ -48,7 +48,7 @@ func (c *cef) line(e *audit.Entry) []byte {
 	c.add("suser", cmp.Or(e.Principal, e.UserID))
 	c.add("requestClientApplication", f.Client)
 	c.add("destinationServiceName", e.Server)
-	if e.Kind == run.EventCall || e.Kind == run.EventAnswer {
+	if e.Kind == core.EventCall || e.Kind == core.EventAnswer {
 		c.add("in", strconv.FormatInt(e.Bytes, 10))
 	}
 	for i, s := range []struct{ label, value string }{{"tool", e.Tool}, {"session", e.Session}, {"execution", e.Execution}, {"hash", e.Hash}, {"facts", string(e.Facts)}, {"body", string(e.Body)}} {

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"retort/internal/audit"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Format is a form to write in.
@@ -65,7 +65,7 @@ func New(w io.Writer, f Format, o Options) (*Writer, error) {
 		}
 		out.encode = func(e *audit.Entry) error { return out.line(c.row(e)) }
 	default:
-		return nil, run.Errorf(run.KindInvalidArguments, "audit.export", "%.40q is no format of an export", f).WithHint("formats are jsonl, ocsf, cef and csv")
+		return nil, core.Errorf(core.KindInvalidArguments, "audit.export", "%.40q is no format of an export", f).WithHint("formats are jsonl, ocsf, cef and csv")
 	}
 	return out, nil
 }
@@ -121,21 +121,21 @@ func factsOf(e *audit.Entry) (f fact) {
 // where there is nothing that could fail.
 func succeeded(e *audit.Entry) (ok, known bool) {
 	switch e.Kind {
-	case run.EventVerdict, run.EventCall, run.EventAnswer, run.EventEnd, run.EventErasure, run.EventKept, run.EventLogin:
+	case core.EventVerdict, core.EventCall, core.EventAnswer, core.EventEnd, core.EventErasure, core.EventKept, core.EventLogin:
 		return e.Status == "ok", e.Status != ""
-	case run.EventDecision:
+	case core.EventDecision:
 		return e.Status == "approved" || e.Status == "covered" || e.Status == "automatic", true
-	case run.EventRefusal, run.EventGap:
+	case core.EventRefusal, core.EventGap:
 		return false, true
-	case run.EventNetwork:
+	case core.EventNetwork:
 		return e.Status != "refused", true
-	case run.EventCommand:
+	case core.EventCommand:
 		return e.Status != "refused" && e.Status != "failed", true
-	case run.EventToken:
+	case core.EventToken:
 		return e.Status != "failed" && e.Status != "refused", true
-	case run.EventTask:
-		return e.Status == string(run.StatusOK), ended(e)
-	case run.EventReveal, run.EventSkill, run.EventSearch, run.EventFile, run.EventSettings, run.EventClock:
+	case core.EventTask:
+		return e.Status == string(core.StatusOK), ended(e)
+	case core.EventReveal, core.EventSkill, core.EventSearch, core.EventFile, core.EventSettings, core.EventClock:
 		return true, true
 	}
 	return false, false
@@ -143,7 +143,7 @@ func succeeded(e *audit.Entry) (ok, known bool) {
 
 // ended reports whether an entry of a task says how that ended; others say how far it is.
 func ended(e *audit.Entry) bool {
-	return e.Status != "begun" && run.TaskStatus(e.Status).Ended() && !slices.Contains(run.Phases(), run.Phase(e.Status))
+	return e.Status != "begun" && core.TaskStatus(e.Status).Ended() && !slices.Contains(core.Phases(), core.Phase(e.Status))
 }
 
 // severity is from 0, which nobody need look at, to 10.
@@ -154,21 +154,21 @@ func severity(e *audit.Entry, f *fact) int {
 	}
 	ok, known := succeeded(e)
 	switch e.Kind {
-	case run.EventGap:
+	case core.EventGap:
 		return 9
-	case run.EventAnomaly:
+	case core.EventAnomaly:
 		return cmp.Or(map[string]int{"high": 8, "low": 4}[f.Severity], 6)
-	case run.EventRefusal, run.EventPin:
+	case core.EventRefusal, core.EventPin:
 		return 6
-	case run.EventNetwork, run.EventCommand:
+	case core.EventNetwork, core.EventCommand:
 		return 1 + 5*btoi(!ok)
-	case run.EventReveal, run.EventClock:
+	case core.EventReveal, core.EventClock:
 		return 5
-	case run.EventSettings, run.EventErasure, run.EventSkill, run.EventToken:
+	case core.EventSettings, core.EventErasure, core.EventSkill, core.EventToken:
 		return 4
-	case run.EventVerdict, run.EventDecision, run.EventEnd, run.EventTask:
+	case core.EventVerdict, core.EventDecision, core.EventEnd, core.EventTask:
 		return max(risk, 1, 4*btoi(known && !ok))
-	case run.EventCall:
+	case core.EventCall:
 		return max(1, 3*btoi(f.Effect == "write"), 5*btoi(f.Effect == "destructive"))
 	}
 	return 1

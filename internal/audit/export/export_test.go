@@ -18,7 +18,7 @@ import (
 
 	"retort/internal/audit"
 	"retort/internal/audit/export"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // kinds are one entry of each kind, and some of another outcome.
@@ -27,7 +27,7 @@ func kinds() []audit.Entry {
 	at := time.Date(2026, 5, 4, 12, 0, 0, 123456789, time.UTC)
 	base := audit.Entry{Chain: "00c1", Execution: "x1", Session: "s1", Principal: "anna", Hash: strings.Repeat("ab", 32)}
 	var all []audit.Entry
-	add := func(kind run.EventKind, status, facts string, change func(*audit.Entry)) {
+	add := func(kind core.EventKind, status, facts string, change func(*audit.Entry)) {
 		e := base
 		e.Seq, e.At, e.Kind, e.Status = int64(len(all)+1), at.Add(time.Duration(len(all))*time.Second), kind, status
 		if facts != "" {
@@ -40,44 +40,44 @@ func kinds() []audit.Entry {
 	}
 	alone := func(e *audit.Entry) { e.Execution, e.Session, e.Principal = "", "", "" }
 	tool := func(e *audit.Entry) { e.Server, e.Tool = "crm", "delete_record" }
-	add(run.EventStart, "", `{"version":"1.0","settings":{"audit":"d1"}}`, alone)
-	add(run.EventSettings, "", `{"settings":["approval"]}`, alone)
-	add(run.EventSearch, "tools", `{"found":3}`, nil)
-	add(run.EventRequest, "", `{"client":"cursor","language":"typescript"}`, func(e *audit.Entry) { e.Body = json.RawMessage(`{"code":"return 1"}`) })
-	add(run.EventVerdict, "ok", `{"level":"high","tools":["crm.delete_record"]}`, func(e *audit.Entry) { e.Risk = &risk })
-	add(run.EventVerdict, "syntax", `{"line":3}`, nil)
-	add(run.EventQuestion, "", `{"question":"q1","rule":"permissionLevel: write_restricted"}`, tool)
-	add(run.EventDecision, "approved", `{"question":"q1","by":"cli"}`, tool)
-	add(run.EventDecision, "denied", `{"question":"q2","by":"cli"}`, tool)
+	add(core.EventStart, "", `{"version":"1.0","settings":{"audit":"d1"}}`, alone)
+	add(core.EventSettings, "", `{"settings":["approval"]}`, alone)
+	add(core.EventSearch, "tools", `{"found":3}`, nil)
+	add(core.EventRequest, "", `{"client":"cursor","language":"typescript"}`, func(e *audit.Entry) { e.Body = json.RawMessage(`{"code":"return 1"}`) })
+	add(core.EventVerdict, "ok", `{"level":"high","tools":["crm.delete_record"]}`, func(e *audit.Entry) { e.Risk = &risk })
+	add(core.EventVerdict, "syntax", `{"line":3}`, nil)
+	add(core.EventQuestion, "", `{"question":"q1","rule":"permissionLevel: write_restricted"}`, tool)
+	add(core.EventDecision, "approved", `{"question":"q1","by":"cli"}`, tool)
+	add(core.EventDecision, "denied", `{"question":"q2","by":"cli"}`, tool)
 	for _, effect := range []string{"read", "write", "destructive"} {
-		add(run.EventCall, "ok", `{"call":1,"effect":"`+effect+`","client":"cursor"}`, func(e *audit.Entry) { tool(e); e.Bytes, e.Millis = 2048, 12.5 })
+		add(core.EventCall, "ok", `{"call":1,"effect":"`+effect+`","client":"cursor"}`, func(e *audit.Entry) { tool(e); e.Bytes, e.Millis = 2048, 12.5 })
 	}
-	add(run.EventAnswer, "tool_error", `{"call":1,"effect":"write"}`, tool)
-	add(run.EventRefusal, "policy", "", tool)
-	add(run.EventReveal, "model", `{"personal":{"email":2}}`, nil)
-	add(run.EventEnd, "ok", `{"calls":3,"sandbox":"process"}`, func(e *audit.Entry) { e.Risk, e.Returned, e.Avoided, e.Millis = &risk, 10, 5000, 99.25 })
-	add(run.EventEnd, "timeout", `{"calls":0,"error":"limit"}`, nil)
+	add(core.EventAnswer, "tool_error", `{"call":1,"effect":"write"}`, tool)
+	add(core.EventRefusal, "policy", "", tool)
+	add(core.EventReveal, "model", `{"personal":{"email":2}}`, nil)
+	add(core.EventEnd, "ok", `{"calls":3,"sandbox":"process"}`, func(e *audit.Entry) { e.Risk, e.Returned, e.Avoided, e.Millis = &risk, 10, 5000, 99.25 })
+	add(core.EventEnd, "timeout", `{"calls":0,"error":"limit"}`, nil)
 	task := func(e *audit.Entry) { e.Execution = "" }
 	for _, status := range []string{"queued", "begun", "discover", "ok", "timeout"} {
-		add(run.EventTask, status, `{"task":"t1"}`, task)
+		add(core.EventTask, status, `{"task":"t1"}`, task)
 	}
-	add(run.EventPin, "changed", `{"pin":"p1"}`, tool)
-	add(run.EventSkill, "saved", `{"skill":"monthly","version":"2"}`, nil)
-	add(run.EventSkill, "removed", `{"skill":"monthly"}`, nil)
-	add(run.EventErasure, "ok", `{"values":3}`, alone)
-	add(run.EventLogin, "ok", "", func(e *audit.Entry) { alone(e); e.Server = "github" })
+	add(core.EventPin, "changed", `{"pin":"p1"}`, tool)
+	add(core.EventSkill, "saved", `{"skill":"monthly","version":"2"}`, nil)
+	add(core.EventSkill, "removed", `{"skill":"monthly"}`, nil)
+	add(core.EventErasure, "ok", `{"values":3}`, alone)
+	add(core.EventLogin, "ok", "", func(e *audit.Entry) { alone(e); e.Server = "github" })
 	for _, how := range []string{"created", "revoked", "failed"} {
-		add(run.EventToken, how, `{"token":"1f2e3d4c5b6a"}`, func(e *audit.Entry) { alone(e); e.Principal = "anna" })
+		add(core.EventToken, how, `{"token":"1f2e3d4c5b6a"}`, func(e *audit.Entry) { alone(e); e.Principal = "anna" })
 	}
-	add(run.EventFile, "write", `{"bytes":3}`, nil)
-	add(run.EventFile, "read", `{"bytes":3}`, nil)
+	add(core.EventFile, "write", `{"bytes":3}`, nil)
+	add(core.EventFile, "read", `{"bytes":3}`, nil)
 	for _, action := range []string{"note", "approve", "stop"} {
-		add(run.EventAnomaly, "rate", `{"action":"`+action+`","severity":"high"}`, tool)
+		add(core.EventAnomaly, "rate", `{"action":"`+action+`","severity":"high"}`, tool)
 	}
-	add(run.EventClock, "", `{"behind_ms":999}`, alone)
-	add(run.EventGap, "cut", `{"cause":"x"}`, alone)
-	add(run.EventKept, "ok", `{"archived":5}`, alone)
-	add(run.EventStop, "", "", alone)
+	add(core.EventClock, "", `{"behind_ms":999}`, alone)
+	add(core.EventGap, "cut", `{"cause":"x"}`, alone)
+	add(core.EventKept, "ok", `{"archived":5}`, alone)
+	add(core.EventStop, "", "", alone)
 	return all
 }
 
@@ -136,8 +136,8 @@ func TestBodiesOnlyIfAsked(t *testing.T) {
 
 func TestNoFormat(t *testing.T) {
 	_, err := export.New(io.Discard, "xml", export.Options{})
-	var known *run.Error
-	if !errors.As(err, &known) || known.Kind != run.KindInvalidArguments {
+	var known *core.Error
+	if !errors.As(err, &known) || known.Kind != core.KindInvalidArguments {
 		t.Fatal(err)
 	}
 }
@@ -160,7 +160,7 @@ func TestCSV(t *testing.T) {
 	all := kinds()
 	rows := table(t, exported(t, export.CSV, export.Options{}, all...), len(all))
 	column := func(row int, name string) string { return rows[row+1][slices.Index(rows[0], name)] }
-	call := slices.IndexFunc(all, func(e audit.Entry) bool { return e.Kind == run.EventCall })
+	call := slices.IndexFunc(all, func(e audit.Entry) bool { return e.Kind == core.EventCall })
 	for name, want := range map[string]string{"seq": "10", "risk": "", "duration_ms": "12.5", "bytes": "2048", "client": "cursor", "effect": "read", "tool": "delete_record", "at": "2026-05-04T12:00:09.123456789Z"} {
 		if got := column(call, name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"retort/internal/audit"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // ocsfVersion is the version of the schema that events say they follow. They use nothing that
@@ -59,11 +59,11 @@ func classOf(e *audit.Entry, f *fact) class {
 		return class{entityManagement, "Entity Management", activity, does}
 	}
 	switch e.Kind {
-	case run.EventStart:
+	case core.EventStart:
 		return class{lifecycle, "Application Lifecycle", 3, "Start"}
-	case run.EventStop:
+	case core.EventStop:
 		return class{lifecycle, "Application Lifecycle", 4, "Stop"}
-	case run.EventCall, run.EventAnswer:
+	case core.EventCall, core.EventAnswer:
 		switch f.Effect {
 		case "read":
 			return api(reads, "Read")
@@ -73,21 +73,21 @@ func classOf(e *audit.Entry, f *fact) class {
 			return api(deletes, "Delete")
 		}
 		return api(unknown, "Unknown")
-	case run.EventSearch, run.EventReveal:
+	case core.EventSearch, core.EventReveal:
 		return api(reads, "Read")
-	case run.EventFile:
+	case core.EventFile:
 		if e.Status == "write" {
 			return api(updates, "Update")
 		}
 		return api(reads, "Read")
-	case run.EventErasure, run.EventKept:
+	case core.EventErasure, core.EventKept:
 		return entity(deletes, "Delete")
-	case run.EventSkill:
+	case core.EventSkill:
 		if e.Status == "removed" {
 			return entity(deletes, "Delete")
 		}
 		return entity(updates, "Update")
-	case run.EventToken:
+	case core.EventToken:
 		switch e.Status {
 		case "created":
 			return entity(creates, "Create")
@@ -97,14 +97,14 @@ func classOf(e *audit.Entry, f *fact) class {
 			return class{authentication, "Authentication", 1, "Logon"}
 		}
 		return entity(updates, "Update")
-	case run.EventTask:
-		if e.Status == string(run.TaskQueued) {
+	case core.EventTask:
+		if e.Status == string(core.TaskQueued) {
 			return api(creates, "Create")
 		}
 		return api(updates, "Update")
-	case run.EventSettings, run.EventPin, run.EventClock:
+	case core.EventSettings, core.EventPin, core.EventClock:
 		return entity(updates, "Update")
-	case run.EventLogin:
+	case core.EventLogin:
 		return class{authentication, "Authentication", 1, "Logon"}
 	}
 	if finds(e) {
@@ -116,11 +116,11 @@ func classOf(e *audit.Entry, f *fact) class {
 // finds reports whether something was refused, or is not as it should be.
 func finds(e *audit.Entry) bool {
 	switch e.Kind {
-	case run.EventRefusal, run.EventAnomaly, run.EventGap:
+	case core.EventRefusal, core.EventAnomaly, core.EventGap:
 		return true
-	case run.EventNetwork, run.EventCommand:
+	case core.EventNetwork, core.EventCommand:
 		return e.Status == "refused"
-	case run.EventVerdict:
+	case core.EventVerdict:
 		return e.Status != "ok"
 	}
 	return false
@@ -276,7 +276,7 @@ func (m mapper) found(out *event, e *audit.Entry, f *fact, by *actor) {
 	action := denied
 	out.Disposition = blocked
 	switch {
-	case e.Kind == run.EventGap, e.Kind == run.EventAnomaly && f.Action != "stop" && f.Action != "approve":
+	case e.Kind == core.EventGap, e.Kind == core.EventAnomaly && f.Action != "stop" && f.Action != "approve":
 		action, out.Disposition = allowed, detected
 	case f.Action == "approve":
 		action, out.Disposition = unknown, delayed
@@ -312,16 +312,16 @@ func apiOf(e *audit.Entry, f *fact) *api {
 // entityOf is what was changed.
 func entityOf(e *audit.Entry, f *fact) *entity {
 	switch e.Kind {
-	case run.EventSkill:
+	case core.EventSkill:
 		version, _ := f.Version.(string)
 		return &entity{cmp.Or(f.Skill, "skill"), "skill", version}
-	case run.EventPin:
+	case core.EventPin:
 		return &entity{toolOf(e), "tool definition", ""}
-	case run.EventErasure:
+	case core.EventErasure:
 		return &entity{"personal data", "erasure", ""}
-	case run.EventToken:
+	case core.EventToken:
 		return &entity{cmp.Or(f.Token, "token"), "access token", ""}
-	case run.EventKept:
+	case core.EventKept:
 		return &entity{"old entries", "retention", ""}
 	}
 	return &entity{string(e.Kind), "configuration", ""}

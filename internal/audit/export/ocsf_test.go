@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"retort/internal/audit/export"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // shape is what version 1.2.0 of the schema says of an object or a class, as far as
@@ -222,7 +222,7 @@ func TestTasksInOCSF(t *testing.T) {
 	seen := 0
 	for _, o := range ocsfEvents(t) {
 		about := o["metadata"].(map[string]any)
-		if about["event_code"] != string(run.EventTask) {
+		if about["event_code"] != string(core.EventTask) {
 			continue
 		}
 		seen++

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"retort/internal/audit"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Standard is by which controls a report is ordered.
@@ -121,10 +121,10 @@ type Evidence struct {
 func Build(ctx context.Context, from Source, s Situation, o Options) (*Report, error) {
 	known := standards[o.Standard]
 	if o.Standard != Summary && known.controls == nil {
-		return nil, run.Errorf(run.KindInvalidArguments, "audit.report", "%.40q is no standard of a report", o.Standard).WithHint("standards are gdpr, soc2, hipaa and summary")
+		return nil, core.Errorf(core.KindInvalidArguments, "audit.report", "%.40q is no standard of a report", o.Standard).WithHint("standards are gdpr, soc2, hipaa and summary")
 	}
 	if !o.From.Before(o.To) {
-		return nil, run.Errorf(run.KindInvalidArguments, "audit.report", "the period ends before it begins").WithHint("--from is before --to")
+		return nil, core.Errorf(core.KindInvalidArguments, "audit.report", "the period ends before it begins").WithHint("--from is before --to")
 	}
 	r := &Report{
 		Version: 1, Standard: o.Standard, Product: "Retort " + s.Version, Made: s.Now.UTC(), From: o.From.UTC(), To: o.To.UTC(), Recorded: s.Recorded,

@@ -23,7 +23,7 @@ import (
 
 	"retort/internal/audit"
 	"retort/internal/audit/report"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -52,7 +52,7 @@ func (h *told) Archived() (int, int, error) { return 3, 1, nil }
 var begin = time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)
 
 // add adds an entry, some minutes after the one before.
-func (h *told) add(kind run.EventKind, status string, facts map[string]any, change func(*audit.Entry)) {
+func (h *told) add(kind core.EventKind, status string, facts map[string]any, change func(*audit.Entry)) {
 	e := audit.Entry{Chain: "00c1", Seq: int64(len(h.entries) + 1), At: begin.Add(time.Duration(len(h.entries)) * 7 * time.Minute), Kind: kind, Status: status, Hash: "h"}
 	if facts != nil {
 		e.Facts, _ = json.Marshal(facts)
@@ -67,28 +67,28 @@ func (h *told) add(kind run.EventKind, status string, facts map[string]any, chan
 func history() *told {
 	h := &told{}
 	r := rand.New(rand.NewPCG(7, 7))
-	h.add(run.EventStart, "", map[string]any{"version": "1.0", "settings": map[string]string{"approval": "d1"}}, nil)
+	h.add(core.EventStart, "", map[string]any{"version": "1.0", "settings": map[string]string{"approval": "d1"}}, nil)
 	for i := range 300 {
 		h.execution(r, i)
 		switch i {
 		case 40:
-			h.add(run.EventSettings, "", map[string]any{"settings": []string{"approval", "permissionLevel"}, "version": []string{"1.0", "1.1"}}, nil)
+			h.add(core.EventSettings, "", map[string]any{"settings": []string{"approval", "permissionLevel"}, "version": []string{"1.0", "1.1"}}, nil)
 		case 80:
-			h.add(run.EventPin, "changed", map[string]any{"pin": "p2"}, crm)
-			h.add(run.EventPin, "trusted", map[string]any{"pin": "p2"}, crm)
+			h.add(core.EventPin, "changed", map[string]any{"pin": "p2"}, crm)
+			h.add(core.EventPin, "trusted", map[string]any{"pin": "p2"}, crm)
 		case 120:
-			h.add(run.EventSkill, "saved", map[string]any{"skill": "monthly-report", "version": "1"}, nil)
+			h.add(core.EventSkill, "saved", map[string]any{"skill": "monthly-report", "version": "1"}, nil)
 		case 160:
-			h.add(run.EventErasure, "ok", map[string]any{"subjects": 2, "values": 5, "sessions": 3, "recorded": 4}, nil)
+			h.add(core.EventErasure, "ok", map[string]any{"subjects": 2, "values": 5, "sessions": 3, "recorded": 4}, nil)
 		case 200:
-			h.add(run.EventAnomaly, "destructive_burst", map[string]any{"severity": "high", "action": "approve"}, func(e *audit.Entry) { crm(e); e.Principal = "intern" })
+			h.add(core.EventAnomaly, "destructive_burst", map[string]any{"severity": "high", "action": "approve"}, func(e *audit.Entry) { crm(e); e.Principal = "intern" })
 		case 240:
-			h.add(run.EventReveal, "model", map[string]any{"personal": map[string]int{"email": 2, "iban": 1}}, nil)
-			h.add(run.EventKept, "ok", map[string]any{"archived": 500, "deleted": 0, "keys": 0}, nil)
-			h.add(run.EventLogin, "ok", nil, func(e *audit.Entry) { e.Server = "github" })
+			h.add(core.EventReveal, "model", map[string]any{"personal": map[string]int{"email": 2, "iban": 1}}, nil)
+			h.add(core.EventKept, "ok", map[string]any{"archived": 500, "deleted": 0, "keys": 0}, nil)
+			h.add(core.EventLogin, "ok", nil, func(e *audit.Entry) { e.Server = "github" })
 		}
 	}
-	h.add(run.EventStop, "", nil, nil)
+	h.add(core.EventStop, "", nil, nil)
 	h.verdict = audit.Verdict{OK: true, Entries: int64(len(h.entries)), Checkpoints: 44, Codes: true,
 		Chains: []audit.ChainVerdict{{Chain: "00c1", Entries: int64(len(h.entries)), Last: int64(len(h.entries)), From: begin, To: h.entries[len(h.entries)-1].At}}}
 	return h
@@ -107,31 +107,31 @@ func (h *told) execution(r *rand.Rand, i int) {
 			}
 		}
 	}
-	h.add(run.EventRequest, "", nil, of(nil))
+	h.add(core.EventRequest, "", nil, of(nil))
 	if r.IntN(20) == 0 {
-		h.add(run.EventVerdict, "syntax", nil, of(nil))
-		h.add(run.EventEnd, "rejected", map[string]any{"error": "syntax"}, of(nil))
+		h.add(core.EventVerdict, "syntax", nil, of(nil))
+		h.add(core.EventEnd, "rejected", map[string]any{"error": "syntax"}, of(nil))
 		return
 	}
-	h.add(run.EventVerdict, "ok", nil, of(func(e *audit.Entry) { e.Risk = &risk }))
+	h.add(core.EventVerdict, "ok", nil, of(func(e *audit.Entry) { e.Risk = &risk }))
 	status := []string{"ok", "ok", "ok", "ok", "error", "timeout"}[r.IntN(6)]
 	if risk > 80 {
 		id := fmt.Sprint("q", i)
 		answer := []string{"approved", "approved", "denied", "expired"}[r.IntN(4)]
-		h.add(run.EventQuestion, "", map[string]any{"question": id, "rule": "permissionLevel: write_restricted"}, of(crm))
-		h.add(run.EventDecision, answer, map[string]any{"question": id, "by": "terminal"}, of(crm))
+		h.add(core.EventQuestion, "", map[string]any{"question": id, "rule": "permissionLevel: write_restricted"}, of(crm))
+		h.add(core.EventDecision, answer, map[string]any{"question": id, "by": "terminal"}, of(crm))
 		if answer == "approved" {
-			h.add(run.EventCall, "", map[string]any{"effect": "destructive"}, of(crm))
-			h.add(run.EventAnswer, "ok", map[string]any{"effect": "destructive"}, of(crm))
+			h.add(core.EventCall, "", map[string]any{"effect": "destructive"}, of(crm))
+			h.add(core.EventAnswer, "ok", map[string]any{"effect": "destructive"}, of(crm))
 		} else {
-			h.add(run.EventRefusal, "policy", nil, of(crm))
+			h.add(core.EventRefusal, "policy", nil, of(crm))
 			status = "denied"
 		}
 	}
 	for range r.IntN(3) {
-		h.add(run.EventCall, []string{"ok", "ok", "tool_error"}[r.IntN(3)], map[string]any{"effect": "read"}, of(func(e *audit.Entry) { e.Server, e.Tool = "drive", "search_files" }))
+		h.add(core.EventCall, []string{"ok", "ok", "tool_error"}[r.IntN(3)], map[string]any{"effect": "read"}, of(func(e *audit.Entry) { e.Server, e.Tool = "drive", "search_files" }))
 	}
-	h.add(run.EventEnd, status, map[string]any{"calls": 2, "personal": map[string]int{"email": r.IntN(5)}}, of(func(e *audit.Entry) { e.Risk = &risk }))
+	h.add(core.EventEnd, status, map[string]any{"calls": 2, "personal": map[string]int{"email": r.IntN(5)}}, of(func(e *audit.Entry) { e.Risk = &risk }))
 }
 
 func situation() report.Situation {
@@ -207,11 +207,11 @@ func TestNumbers(t *testing.T) {
 		counts[string(e.Kind)]++
 		counts[string(e.Kind)+" "+e.Status]++
 		switch {
-		case e.Kind == run.EventEnd && e.Risk != nil && *e.Risk >= 50:
+		case e.Kind == core.EventEnd && e.Risk != nil && *e.Risk >= 50:
 			counts["high"]++
-		case e.Kind == run.EventQuestion:
+		case e.Kind == core.EventQuestion:
 			asked[f.Question] = e.At
-		case e.Kind == run.EventDecision && !asked[f.Question].IsZero():
+		case e.Kind == core.EventDecision && !asked[f.Question].IsZero():
 			waits = append(waits, e.At.Sub(asked[f.Question]).Seconds())
 		}
 	}
@@ -284,14 +284,14 @@ func TestHostileNames(t *testing.T) {
 		evil := func(e *audit.Entry) {
 			e.Server, e.Tool, e.Principal, e.Execution, e.Session = name, name, name, name, name
 		}
-		h.add(run.EventCall, name, map[string]any{"effect": name}, evil)
-		h.add(run.EventRefusal, name, nil, evil)
-		h.add(run.EventPin, name, nil, evil)
-		h.add(run.EventSkill, name, map[string]any{"skill": name}, evil)
-		h.add(run.EventAnomaly, name, map[string]any{"severity": name, "action": name}, evil)
-		h.add(run.EventReveal, name, map[string]any{"personal": map[string]int{name: 1}}, evil)
-		h.add(run.EventEnd, name, map[string]any{"error": name}, evil)
-		h.add(run.EventSettings, "", map[string]any{"settings": []string{name}, "servers": []string{name}}, nil)
+		h.add(core.EventCall, name, map[string]any{"effect": name}, evil)
+		h.add(core.EventRefusal, name, nil, evil)
+		h.add(core.EventPin, name, nil, evil)
+		h.add(core.EventSkill, name, map[string]any{"skill": name}, evil)
+		h.add(core.EventAnomaly, name, map[string]any{"severity": name, "action": name}, evil)
+		h.add(core.EventReveal, name, map[string]any{"personal": map[string]int{name: 1}}, evil)
+		h.add(core.EventEnd, name, map[string]any{"error": name}, evil)
+		h.add(core.EventSettings, "", map[string]any{"settings": []string{name}, "servers": []string{name}}, nil)
 	}
 	s := situation()
 	s.Principals = []report.Principal{{Name: hostile[0], May: hostile[1]}}
@@ -353,9 +353,9 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, status string) {
 		h := &told{verdict: audit.Verdict{OK: true}}
 		evil := func(e *audit.Entry) { e.Server, e.Tool, e.Principal, e.Execution = name, name, name, name }
-		h.add(run.EventCall, status, nil, evil)
-		h.add(run.EventPin, status, nil, evil)
-		h.add(run.EventEnd, status, map[string]any{"error": name}, evil)
+		h.add(core.EventCall, status, nil, evil)
+		h.add(core.EventPin, status, nil, evil)
+		h.add(core.EventEnd, status, map[string]any{"error": name}, evil)
 		r := built(t, h, situation(), options(report.Summary))
 		checkMarkdown(t, text(t, r, report.Markdown))
 		page := text(t, r, report.HTML)
@@ -369,9 +369,9 @@ func FuzzNames(f *testing.F) {
 func TestBounded(t *testing.T) {
 	h := &told{verdict: audit.Verdict{OK: true}}
 	for i := range 5000 {
-		h.add(run.EventRefusal, "policy", nil, func(e *audit.Entry) { e.At = begin; e.Server, e.Tool = "s", fmt.Sprint("t", i) })
-		h.add(run.EventAnomaly, "rate", nil, func(e *audit.Entry) { e.At = begin })
-		h.add(run.EventEnd, "error", nil, func(e *audit.Entry) { e.At = begin })
+		h.add(core.EventRefusal, "policy", nil, func(e *audit.Entry) { e.At = begin; e.Server, e.Tool = "s", fmt.Sprint("t", i) })
+		h.add(core.EventAnomaly, "rate", nil, func(e *audit.Entry) { e.At = begin })
+		h.add(core.EventEnd, "error", nil, func(e *audit.Entry) { e.At = begin })
 	}
 	r := built(t, h, situation(), options(report.Summary))
 	a := r.Activity
@@ -391,17 +391,17 @@ func TestBounded(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	var known *run.Error
+	var known *core.Error
 	o := options("iso")
-	if _, err := report.Build(t.Context(), history(), situation(), o); !errors.As(err, &known) || known.Kind != run.KindInvalidArguments {
+	if _, err := report.Build(t.Context(), history(), situation(), o); !errors.As(err, &known) || known.Kind != core.KindInvalidArguments {
 		t.Error(err)
 	}
 	o = options(report.GDPR)
 	o.To = o.From
-	if _, err := report.Build(t.Context(), history(), situation(), o); !errors.As(err, &known) || known.Kind != run.KindInvalidArguments {
+	if _, err := report.Build(t.Context(), history(), situation(), o); !errors.As(err, &known) || known.Kind != core.KindInvalidArguments {
 		t.Error(err)
 	}
-	if err := built(t, history(), situation(), options(report.GDPR)).Write(io.Discard, "pdf"); !errors.As(err, &known) || known.Kind != run.KindInvalidArguments {
+	if err := built(t, history(), situation(), options(report.GDPR)).Write(io.Discard, "pdf"); !errors.As(err, &known) || known.Kind != core.KindInvalidArguments {
 		t.Error(err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"retort/internal/audit"
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Activity is what happened in the period.
@@ -189,51 +189,51 @@ func (t *tally) add(e *audit.Entry) {
 	t.Last = &at
 	f := &t.facts
 	*f = facts{}
-	if len(e.Facts) > 0 && e.Kind != run.EventStart {
+	if len(e.Facts) > 0 && e.Kind != core.EventStart {
 		_ = json.Unmarshal(e.Facts, f) // what is not of its type is left out
 	}
 	switch e.Kind {
-	case run.EventStart:
+	case core.EventStart:
 		t.Engines++
-	case run.EventRequest:
+	case core.EventRequest:
 		t.Asked++
-	case run.EventEnd:
+	case core.EventEnd:
 		t.end(e, f)
-	case run.EventVerdict:
+	case core.EventVerdict:
 		if e.Status != "ok" {
 			t.count(&t.Rejected, e.Status, 1)
 		}
-	case run.EventCall, run.EventAnswer:
+	case core.EventCall, core.EventAnswer:
 		t.call(e, f)
-	case run.EventRefusal:
+	case core.EventRefusal:
 		t.count(&t.Refused, toolOf(e)+": "+e.Status, 1)
-	case run.EventQuestion, run.EventDecision:
+	case core.EventQuestion, core.EventDecision:
 		t.approval(e, f)
-	case run.EventReveal:
+	case core.EventReveal:
 		t.count(&t.Reveals, e.Status, 1)
 		t.personal(&t.Revealed, f, " to the "+e.Status)
-	case run.EventTask: // what it did is in its execution
-	case run.EventSearch:
+	case core.EventTask: // what it did is in its execution
+	case core.EventSearch:
 		t.Searches++
-	case run.EventFile:
+	case core.EventFile:
 		t.count(&t.Files, e.Status, 1)
-	case run.EventNetwork:
+	case core.EventNetwork:
 		if e.Status == "refused" {
 			t.count(&t.Refused, "network, "+f.Host+": "+f.Error, 1)
 		}
-	case run.EventCommand:
+	case core.EventCommand:
 		if e.Status == "refused" {
 			t.count(&t.Refused, "command, "+f.Command+": "+f.Error, 1)
 		}
-	case run.EventToken:
+	case core.EventToken:
 		t.count(&t.Logins, "tokens of the listener: "+e.Status, 1)
-	case run.EventLogin:
+	case core.EventLogin:
 		t.count(&t.Logins, e.Server+": "+e.Status, 1)
-	case run.EventGap:
+	case core.EventGap:
 		t.Gaps++
-	case run.EventClock:
+	case core.EventClock:
 		t.Clocks++
-	case run.EventKept:
+	case core.EventKept:
 		t.archived += f.Archived
 		t.deleted += f.Deleted
 	default:
@@ -270,10 +270,10 @@ func (x *Executions) add(e Execution) {
 // call counts a call once: one that reads has one entry, one with effects has a call and, when it
 // came back, an answer.
 func (t *tally) call(e *audit.Entry, f *facts) {
-	if e.Kind == run.EventCall {
+	if e.Kind == core.EventCall {
 		t.count(&t.Effects, cmp.Or(f.Effect, "not known"), 1)
 		t.count(&t.Tools, toolOf(e), 1)
-		if f.Effect == run.EffectDestructive.String() {
+		if f.Effect == core.EffectDestructive.String() {
 			t.Actions.Total++
 			t.Actions.List = append(newest(t.Actions.List), Action{e.At, e.Execution, e.Principal, toolOf(e), cmp.Or(f.Approval, "not known")})
 		}
@@ -285,7 +285,7 @@ func (t *tally) call(e *audit.Entry, f *facts) {
 
 func (t *tally) approval(e *audit.Entry, f *facts) {
 	a := &t.Approvals
-	if e.Kind == run.EventQuestion {
+	if e.Kind == core.EventQuestion {
 		a.Asked++
 		if f.Rule != "" {
 			t.count(&a.Rules, f.Rule, 1)
@@ -323,21 +323,21 @@ func (t *tally) personal(list *[]Count, f *facts, to string) {
 
 // change lists what is rare, and worth to be read one by one.
 func (t *tally) change(e *audit.Entry, f *facts) {
-	if e.Kind == run.EventErasure && e.Status == audit.StatusKeys {
+	if e.Kind == core.EventErasure && e.Status == audit.StatusKeys {
 		return // it announces the erasure that follows
 	}
 	list, name := &t.Settings, "settings"
 	c := Change{At: e.At, How: e.Status}
 	switch e.Kind {
-	case run.EventSettings:
+	case core.EventSettings:
 		c.What = settingsOf(f)
-	case run.EventPin:
+	case core.EventPin:
 		list, name, c.What = &t.Pins, "definitions", toolOf(e)
-	case run.EventSkill:
+	case core.EventSkill:
 		list, name, c.What = &t.Skills, "skills", f.Skill
-	case run.EventErasure:
+	case core.EventErasure:
 		list, name, c.What = &t.Erasures, "erasures", erasureOf(e, f)
-	case run.EventAnomaly:
+	case core.EventAnomaly:
 		list, name, c.What = &t.Anomalies, "anomalies", anomalyOf(e, f)
 	default:
 		return

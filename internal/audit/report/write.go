@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // page is what is written for people.
@@ -35,7 +35,7 @@ func (r *Report) Write(w io.Writer, f Format) error {
 		p.markdown()
 		return p.out.Flush()
 	}
-	return run.Errorf(run.KindInvalidArguments, "audit.report", "%.40q is no format of a report", f).WithHint("formats are markdown, html and json")
+	return core.Errorf(core.KindInvalidArguments, "audit.report", "%.40q is no format of a report", f).WithHint("formats are markdown, html and json")
 }
 
 // put writes a format, of which every %s is something that a report says, as the language

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"retort/internal/pipeline/isolate"
+	"retort/internal/core"
 	"retort/internal/policy"
-	"retort/internal/run"
+	"retort/internal/sandbox"
 )
 
 // Answers keeps answers of servers for a while, as programs saw them.
@@ -25,7 +25,7 @@ type Answers interface {
 // Cache answers calls again that were made before. It is shared by all executions.
 type Cache struct {
 	answers Answers
-	listed  func(t *run.Tool) bool
+	listed  func(t *core.Tool) bool
 
 	mu     sync.Mutex
 	wrote  map[string]int      // calls with effects, by server
@@ -35,13 +35,13 @@ type Cache struct {
 // waiting is a call under way that others wait for.
 type waiting struct {
 	done   chan struct{}
-	result run.Result
+	result core.Result
 	err    error
 }
 
 // NewCache keeps answers of tools that are annotated as read-only and idempotent, and of
 // those that are listed.
-func NewCache(answers Answers, listed func(t *run.Tool) bool) *Cache {
+func NewCache(answers Answers, listed func(t *core.Tool) bool) *Cache {
 	return &Cache{answers: answers, listed: listed, wrote: map[string]int{}, flying: map[string]*waiting{}}
 }
 
@@ -49,17 +49,17 @@ func NewCache(answers Answers, listed func(t *run.Tool) bool) *Cache {
 // change nothing are kept, by the judgement of the policy; one that may drops what is kept
 // of its server, before it leaves and after it has come back.
 func (k *Cache) guard(x Execution, hit func()) Guard {
-	return func(next isolate.Host) isolate.Host {
+	return func(next sandbox.Host) sandbox.Host {
 		if k == nil {
 			return next
 		}
-		return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+		return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
 			tool, ok := x.Tools.Exact(c.Server, c.Tool)
 			if !ok {
 				return next.Call(ctx, c)
 			}
 			d := x.Policy.Call(tool, c.Arguments)
-			if d.Effect.Kind != run.EffectRead {
+			if d.Effect.Kind != core.EffectRead {
 				k.forget(c.Server, x)
 				defer k.forget(c.Server, x)
 				return next.Call(ctx, c)
@@ -79,7 +79,7 @@ func (k *Cache) guard(x Execution, hit func()) Guard {
 	}
 }
 
-func (k *Cache) keeps(t *run.Tool) bool {
+func (k *Cache) keeps(t *core.Tool) bool {
 	yes := func(hint *bool) bool { return hint != nil && *hint }
 	return yes(t.Annotations.ReadOnly) && yes(t.Annotations.Idempotent) || k.listed != nil && k.listed(t)
 }
@@ -96,7 +96,7 @@ func (k *Cache) forget(server string, x Execution) {
 
 // key tells calls apart: what was answered to one may not be answered to another one if
 // anything of this differs. Tokens mean something in their session only.
-func (x Execution) key(t *run.Tool, arguments json.RawMessage) (string, bool) {
+func (x Execution) key(t *core.Tool, arguments json.RawMessage) (string, bool) {
 	text, err := canonical(arguments)
 	return strings.Join([]string{x.Scope, t.Server, t.Name, t.Pin, text}, "\x00"), err == nil
 }
@@ -114,10 +114,10 @@ func canonical(raw json.RawMessage) (string, error) {
 }
 
 // answer is a kept answer, that of an equal call which is under way, or a new one.
-func (k *Cache) answer(ctx context.Context, next isolate.Host, c run.Call, key string) (result run.Result, cached bool, err error) {
+func (k *Cache) answer(ctx context.Context, next sandbox.Host, c core.Call, key string) (result core.Result, cached bool, err error) {
 	for {
 		if value, ok := k.answers.Get(c.Server, key); ok {
-			return run.Result{Value: value}, true, nil
+			return core.Result{Value: value}, true, nil
 		}
 		k.mu.Lock()
 		other := k.flying[key]
@@ -132,7 +132,7 @@ func (k *Cache) answer(ctx context.Context, next isolate.Host, c run.Call, key s
 		k.mu.Unlock()
 		select {
 		case <-ctx.Done():
-			return run.Result{}, false, run.Errorf(run.KindCancelled, "relay.cache", "cancelled: %w", context.Cause(ctx)).At(c.Server, c.Tool)
+			return core.Result{}, false, core.Errorf(core.KindCancelled, "relay.cache", "cancelled: %w", context.Cause(ctx)).At(c.Server, c.Tool)
 		case <-other.done:
 		}
 		if other.err == nil {
@@ -145,7 +145,7 @@ func (k *Cache) answer(ctx context.Context, next isolate.Host, c run.Call, key s
 // errGone is the error of a call that ended without any answer.
 var errGone = errors.New("the call ended")
 
-func (k *Cache) call(ctx context.Context, next isolate.Host, c run.Call, key string, own *waiting, wrote int) (run.Result, error) {
+func (k *Cache) call(ctx context.Context, next sandbox.Host, c core.Call, key string, own *waiting, wrote int) (core.Result, error) {
 	own.err = errGone
 	defer func() {
 		k.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"retort/internal/core"
 	"retort/internal/policy"
-	"retort/internal/run"
 )
 
 // shelf keeps answers in memory.
@@ -46,29 +46,29 @@ var yes = true
 // box is a server with tools that read and one that writes.
 func box(t *testing.T) Execution {
 	t.Helper()
-	tool := func(name string, a run.Annotations) *run.Tool {
-		return &run.Tool{Server: "box", Name: name, TypeScript: name, Python: name, InputSchema: json.RawMessage(`{"type":"object"}`), Pin: name, Annotations: a}
+	tool := func(name string, a core.Annotations) *core.Tool {
+		return &core.Tool{Server: "box", Name: name, TypeScript: name, Python: name, InputSchema: json.RawMessage(`{"type":"object"}`), Pin: name, Annotations: a}
 	}
 	rules, err := policy.New(policy.Rules{Limits: policy.Limits{Level: policy.ExecuteFull}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return Execution{
-		ID: "x", Policy: rules.For(""), Limits: run.DefaultLimits(), Files: drawer{}, Carried: func([]byte) {}, Scope: "me",
-		Tools: run.NewToolset([]*run.Server{{Name: "box", TypeScript: "box", Python: "box", Tools: []*run.Tool{
-			tool("get_item", run.Annotations{ReadOnly: &yes, Idempotent: &yes}), tool("list_items", run.Annotations{ReadOnly: &yes}), tool("put_item", run.Annotations{}),
+		ID: "x", Policy: rules.For(""), Limits: core.DefaultLimits(), Files: drawer{}, Carried: func([]byte) {}, Scope: "me",
+		Tools: core.NewToolset([]*core.Server{{Name: "box", TypeScript: "box", Python: "box", Tools: []*core.Tool{
+			tool("get_item", core.Annotations{ReadOnly: &yes, Idempotent: &yes}), tool("list_items", core.Annotations{ReadOnly: &yes}), tool("put_item", core.Annotations{}),
 		}}}),
 	}
 }
 
 func TestCache(t *testing.T) {
 	up := &recorder{answer: `{"content":[{"type":"text","text":"1"}]}`}
-	relay := New(up, NewCache(&shelf{kept: map[string]json.RawMessage{}}, func(t *run.Tool) bool { return t.Name == "put_item" }))
+	relay := New(up, NewCache(&shelf{kept: map[string]json.RawMessage{}}, func(t *core.Tool) bool { return t.Name == "put_item" }))
 	x := box(t)
 	call := func(x Execution, tool, arguments string) *Tally {
 		t.Helper()
 		host, tally := relay.Open(x)
-		if _, err := host.Call(t.Context(), run.Call{Server: "box", Tool: tool, Arguments: json.RawMessage(arguments)}); err != nil {
+		if _, err := host.Call(t.Context(), core.Call{Server: "box", Tool: tool, Arguments: json.RawMessage(arguments)}); err != nil {
 			t.Fatal(err)
 		}
 		return tally
@@ -109,7 +109,7 @@ func TestCacheKeepsNoErrorsAndNoFiles(t *testing.T) {
 		relay := New(up, NewCache(&shelf{kept: map[string]json.RawMessage{}}, nil))
 		for range 2 {
 			host, _ := relay.Open(box(t))
-			_, _ = host.Call(t.Context(), run.Call{Server: "box", Tool: "get_item", Arguments: json.RawMessage(`{}`)})
+			_, _ = host.Call(t.Context(), core.Call{Server: "box", Tool: "get_item", Arguments: json.RawMessage(`{}`)})
 		}
 		if len(up.calls) != 2 {
 			t.Errorf("%s: %d calls", answer, len(up.calls))
@@ -129,7 +129,7 @@ func (g *gate) Call(ctx context.Context, server, tool string, arguments json.Raw
 	case err := <-g.open:
 		return answer, err
 	case <-ctx.Done():
-		return nil, run.Errorf(run.KindCancelled, "test", "cancelled")
+		return nil, core.Errorf(core.KindCancelled, "test", "cancelled")
 	}
 }
 
@@ -142,10 +142,10 @@ func TestCacheSingleFlight(t *testing.T) {
 	results := make(chan string, 20)
 	for range 20 {
 		all.Go(func() {
-			results <- outcome(host.Call(t.Context(), run.Call{Server: "box", Tool: "get_item", Arguments: json.RawMessage(`{}`)}))
+			results <- outcome(host.Call(t.Context(), core.Call{Server: "box", Tool: "get_item", Arguments: json.RawMessage(`{}`)}))
 		})
 	}
-	up.open <- run.Errorf(run.KindUpstreamGone, "test", "it died")
+	up.open <- core.Errorf(core.KindUpstreamGone, "test", "it died")
 	up.open <- nil
 	all.Wait()
 	close(results)

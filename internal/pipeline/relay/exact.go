@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Requester is an Upstream that takes other requests than calls of tools. It answers with
@@ -20,28 +20,28 @@ type Requester interface {
 
 // exact makes a call for an Execution that is Exact: what comes back is the server's own
 // result, without what is personal in it.
-func (r *Relay) exact(ctx context.Context, x Execution, c run.Call) (run.Result, error) {
+func (r *Relay) exact(ctx context.Context, x Execution, c core.Call) (core.Result, error) {
 	answer, err := r.send(ctx, x, c)
 	if err != nil {
-		return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
+		return core.Result{}, core.AsError(err).At(c.Server, c.Tool)
 	}
 	if x.Privacy == nil {
-		return run.Result{Value: answer}, nil
+		return core.Result{Value: answer}, nil
 	}
 	hidden, err := Around(answer, func(document []byte) ([]byte, error) { return x.Privacy.Incoming(c.Server, document) })
 	if err != nil {
-		return run.Result{}, unhidden("the answer was held back", err)
+		return core.Result{}, unhidden("the answer was held back", err)
 	}
-	return run.Result{Value: hidden}, nil
+	return core.Result{Value: hidden}, nil
 }
 
-func (r *Relay) send(ctx context.Context, x Execution, c run.Call) (json.RawMessage, error) {
+func (r *Relay) send(ctx context.Context, x Execution, c core.Call) (json.RawMessage, error) {
 	if x.Method == "" {
 		return r.upstream.Call(ctx, c.Server, c.Tool, c.Arguments)
 	}
 	u, ok := r.upstream.(Requester)
 	if !ok {
-		return nil, run.Errorf(run.KindInternal, "relay.exact", "%s can't be sent", x.Method)
+		return nil, core.Errorf(core.KindInternal, "relay.exact", "%s can't be sent", x.Method)
 	}
 	return u.Request(ctx, c.Server, x.Method, c.Arguments)
 }
@@ -67,7 +67,7 @@ func Around(document json.RawMessage, hide func([]byte) ([]byte, error)) (json.R
 	}
 	again := binary(shown)
 	if len(again) != len(spans) {
-		return nil, run.Errorf(run.KindInternal, "relay.exact", "what is around the bytes of the answer is personal")
+		return nil, core.Errorf(core.KindInternal, "relay.exact", "what is around the bytes of the answer is personal")
 	}
 	for i := range again {
 		again[i].data = spans[i].data

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Members of a result have exact names, and no two of them the same name.
@@ -28,7 +28,7 @@ func TestResultMembersAreExact(t *testing.T) {
 		if err != nil {
 			got = "error: " + err.Error()
 		}
-		if text, refused := strings.CutPrefix(want, "error: "); got != want && (!refused || err == nil || !strings.Contains(got, text) || run.AsError(err).Kind != run.KindToolError) {
+		if text, refused := strings.CutPrefix(want, "error: "); got != want && (!refused || err == nil || !strings.Contains(got, text) || core.AsError(err).Kind != core.KindToolError) {
 			t.Errorf("%s\ngot  %s\nwant %s", result, got, want)
 		}
 	}

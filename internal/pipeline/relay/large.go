@@ -9,14 +9,14 @@ import (
 	"fmt"
 	"io"
 
-	"retort/internal/jsonscan"
-	"retort/internal/run"
+	"retort/internal/base/jsonscan"
+	"retort/internal/core"
 )
 
 // Fetcher is an Upstream that can answer with what is too large for memory. One of the
 // answers is nil.
 type Fetcher interface {
-	Fetch(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, *run.Spooled, error)
+	Fetch(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, *core.Spooled, error)
 }
 
 // Incoming is a file that is being written. It is there after Commit; Abort after that does
@@ -31,7 +31,7 @@ type Incoming interface {
 type large struct {
 	ctx     context.Context
 	server  string
-	spooled *run.Spooled
+	spooled *core.Spooled
 	answer  answer
 	x       Execution // Files hide nothing
 	made    []*filed
@@ -57,7 +57,7 @@ func (l *large) value() (json.RawMessage, error) {
 		}
 	}()
 	if err := l.answer.read(l.spooled.Result); err != nil {
-		return nil, run.Errorf(run.KindToolError, "relay.value", "the server's answer is not a tool result: %v", err)
+		return nil, core.Errorf(core.KindToolError, "relay.value", "the server's answer is not a tool result: %v", err)
 	}
 	if l.answer.IsError {
 		return nil, l.toolError()
@@ -96,7 +96,7 @@ func (l *large) values() (values []any, err error) {
 		if p, ok := l.part(i); ok {
 			v, err = l.file(p, cmp.Or(c.MIMEType, c.Resource.MIMEType))
 		} else if v, err = c.value(l.ctx, files); err == nil {
-			var hidden run.Result
+			var hidden core.Result
 			hidden, err = shown(l.x, l.server, v.(json.RawMessage))
 			v = hidden.Value
 		}
@@ -109,21 +109,21 @@ func (l *large) values() (values []any, err error) {
 }
 
 // part is the large part at a place of content, or structuredContent at -1.
-func (l *large) part(index int) (run.SpooledPart, bool) {
+func (l *large) part(index int) (core.SpooledPart, bool) {
 	for _, p := range l.spooled.Parts {
 		if p.Index == index {
 			return p, true
 		}
 	}
-	return run.SpooledPart{}, false
+	return core.SpooledPart{}, false
 }
 
 // file begins the file of a part, and writes it.
-func (l *large) file(p run.SpooledPart, mime string) (f *filed, err error) {
+func (l *large) file(p core.SpooledPart, mime string) (f *filed, err error) {
 	switch p.Member {
-	case run.SpooledData, run.SpooledBlob:
+	case core.SpooledData, core.SpooledBlob:
 		return l.bytes(p, mime)
-	case run.SpooledText:
+	case core.SpooledText:
 		return l.text(func() io.Reader { return jsonscan.Text(l.spooled.Part(p)) }, mime)
 	}
 	open := func() io.Reader { return l.spooled.Part(p) }
@@ -155,7 +155,7 @@ func errBroken(err error) error {
 	if !errors.As(err, &none) {
 		return err
 	}
-	return run.Errorf(run.KindToolError, "relay.large", "the answer begins as JSON and is none: %v", none).
+	return core.Errorf(core.KindToolError, "relay.large", "the answer begins as JSON and is none: %v", none).
 		WithHint("the server has cut it off, or made it badly: ask for less, with a filter, a page size, a range")
 }
 
@@ -208,14 +208,14 @@ func (l *large) lines(open func() io.Reader, mime string) (*filed, error) {
 }
 
 // bytes writes what came as base64. Where it is text, what is personal in it is hidden.
-func (l *large) bytes(p run.SpooledPart, mime string) (*filed, error) {
+func (l *large) bytes(p core.SpooledPart, mime string) (*filed, error) {
 	open := func() io.Reader {
 		return base64.NewDecoder(base64.StdEncoding, jsonscan.Text(l.spooled.Part(p)))
 	}
 	valid, err := isText(l.reader(open()))
 	var corrupt base64.CorruptInputError
 	if errors.As(err, &corrupt) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, run.Errorf(run.KindToolError, "relay.blob", "the server sent bytes that are not base64: %v", err)
+		return nil, core.Errorf(core.KindToolError, "relay.blob", "the server sent bytes that are not base64: %v", err)
 	}
 	if err != nil {
 		return nil, err
@@ -251,10 +251,10 @@ type cancelled struct {
 
 func (c cancelled) Read(p []byte) (int, error) {
 	if c.ctx.Err() != nil {
-		return 0, run.Errorf(run.KindCancelled, "relay.large", "cancelled: %w", context.Cause(c.ctx))
+		return 0, core.Errorf(core.KindCancelled, "relay.large", "cancelled: %w", context.Cause(c.ctx))
 	}
-	if err := run.ClaimOf(c.ctx).Yield(c.ctx); err != nil { // large answers take turns
-		return 0, run.Errorf(run.KindCancelled, "relay.large", "cancelled: %w", err)
+	if err := core.ClaimOf(c.ctx).Yield(c.ctx); err != nil { // large answers take turns
+		return 0, core.Errorf(core.KindCancelled, "relay.large", "cancelled: %w", err)
 	}
 	return c.Reader.Read(p)
 }
@@ -262,7 +262,7 @@ func (c cancelled) Read(p []byte) (int, error) {
 // toolError is what a tool says at length of why it failed.
 func (l *large) toolError() error {
 	for i := range l.answer.Content {
-		if p, ok := l.part(i); ok && p.Member == run.SpooledText {
+		if p, ok := l.part(i); ok && p.Member == core.SpooledText {
 			p.Bytes = min(p.Bytes, 2*maxErrorText)
 			head, _ := io.ReadAll(jsonscan.Text(l.spooled.Part(p))) // the cut may go through an escape
 			l.answer.Content[i].Text = string(head)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // output is what batches write of a document, and the documents that are hidden.
@@ -132,7 +132,7 @@ func TestLinesKeepTheirHeader(t *testing.T) {
 		t.Errorf("%d bytes, want %d", out.Len(), len(want))
 	}
 	batches, _ = output(batch, func(p []byte) ([]byte, error) { return p, nil })
-	if err := copyText(batches, io.LimitReader(endless{}, 2*longest)); err == nil || run.AsError(err).Kind != run.KindLimit {
+	if err := copyText(batches, io.LimitReader(endless{}, 2*longest)); err == nil || core.AsError(err).Kind != core.KindLimit {
 		t.Errorf("an endless line: %v", err)
 	}
 	batches, out = output(batch, nil)
@@ -154,14 +154,14 @@ func (endless) Read(p []byte) (int, error) {
 func TestLargeIsCancelled(t *testing.T) {
 	x, files := execution(nil)
 	up := &spooling{}
-	up.spooled = &run.Spooled{
-		Result: json.RawMessage(`{"structuredContent":null}`), Parts: []run.SpooledPart{{Index: -1, Member: run.SpooledStructured, Bytes: 3}},
+	up.spooled = &core.Spooled{
+		Result: json.RawMessage(`{"structuredContent":null}`), Parts: []core.SpooledPart{{Index: -1, Member: core.SpooledStructured, Bytes: 3}},
 		ReaderAt: strings.NewReader("[1]"), Closer: up,
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := filedAway(ctx, x, run.Call{Server: "git-hub", Tool: "list_issues"}, up.spooled)
-	if e := run.AsError(err); e == nil || e.Kind != run.KindCancelled || len(files) > 0 || !up.closed {
+	_, err := filedAway(ctx, x, core.Call{Server: "git-hub", Tool: "list_issues"}, up.spooled)
+	if e := core.AsError(err); e == nil || e.Kind != core.KindCancelled || len(files) > 0 || !up.closed {
 		t.Errorf("%v, %d files, closed %v", err, len(files), up.closed)
 	}
 }
@@ -169,11 +169,11 @@ func TestLargeIsCancelled(t *testing.T) {
 // spooling is an upstream whose answers are not in memory.
 type spooling struct {
 	recorder
-	spooled *run.Spooled
+	spooled *core.Spooled
 	closed  bool
 }
 
-func (s *spooling) Fetch(context.Context, string, string, json.RawMessage) (json.RawMessage, *run.Spooled, error) {
+func (s *spooling) Fetch(context.Context, string, string, json.RawMessage) (json.RawMessage, *core.Spooled, error) {
 	return nil, s.spooled, nil
 }
 
@@ -183,20 +183,20 @@ func TestLargeParts(t *testing.T) {
 	const body = `["a\"b",{"x":1}]` + `[1,\"two\"]` + `QUFB`
 	for name, tt := range map[string]struct {
 		result, want, file string
-		parts              []run.SpooledPart
+		parts              []core.SpooledPart
 	}{
-		"structured": {`{"content":[],"structuredContent":null}`, `{"path":"files/0.jsonl","mimeType":"application/jsonl","bytes":15,"rows":2,"preview":"\"a\\\"b\"\n{\"x\":1}\n"}`, "\"a\\\"b\"\n{\"x\":1}\n", []run.SpooledPart{{Index: -1, Member: run.SpooledStructured, Offset: 0, Bytes: 16}}},
-		"text":       {`{"content":[{"type":"text","text":""},{"type":"text","text":"{\"a\": 1}"}]}`, `[{"path":"files/0.jsonl","mimeType":"application/jsonl","bytes":8,"rows":2,"preview":"1\n\"two\"\n"},{"a":1}]`, "1\n\"two\"\n", []run.SpooledPart{{Index: 0, Member: run.SpooledText, Offset: 16, Bytes: 11}}},
-		"bytes":      {`{"content":[{"type":"resource","resource":{"uri":"x:y","mimeType":"image/png","blob":""}}]}`, `{"path":"files/0.png","mimeType":"image/png","bytes":3,"preview":"AAA"}`, "AAA", []run.SpooledPart{{Index: 0, Member: run.SpooledBlob, Offset: 27, Bytes: 4}}},
+		"structured": {`{"content":[],"structuredContent":null}`, `{"path":"files/0.jsonl","mimeType":"application/jsonl","bytes":15,"rows":2,"preview":"\"a\\\"b\"\n{\"x\":1}\n"}`, "\"a\\\"b\"\n{\"x\":1}\n", []core.SpooledPart{{Index: -1, Member: core.SpooledStructured, Offset: 0, Bytes: 16}}},
+		"text":       {`{"content":[{"type":"text","text":""},{"type":"text","text":"{\"a\": 1}"}]}`, `[{"path":"files/0.jsonl","mimeType":"application/jsonl","bytes":8,"rows":2,"preview":"1\n\"two\"\n"},{"a":1}]`, "1\n\"two\"\n", []core.SpooledPart{{Index: 0, Member: core.SpooledText, Offset: 16, Bytes: 11}}},
+		"bytes":      {`{"content":[{"type":"resource","resource":{"uri":"x:y","mimeType":"image/png","blob":""}}]}`, `{"path":"files/0.png","mimeType":"image/png","bytes":3,"preview":"AAA"}`, "AAA", []core.SpooledPart{{Index: 0, Member: core.SpooledBlob, Offset: 27, Bytes: 4}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, files := execution(nil)
 			up := &spooling{}
-			up.spooled = &run.Spooled{Result: json.RawMessage(tt.result), Parts: tt.parts, ReaderAt: strings.NewReader(body), Closer: up}
+			up.spooled = &core.Spooled{Result: json.RawMessage(tt.result), Parts: tt.parts, ReaderAt: strings.NewReader(body), Closer: up}
 			var notes []string
 			x.Note = func(text string) { notes = append(notes, text) }
 			host, _ := New(up, nil).Open(x)
-			got, err := host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(`{"owner":"a","repo":"b"}`)})
+			got, err := host.Call(t.Context(), core.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(`{"owner":"a","repo":"b"}`)})
 			if err != nil || string(got.Value) != tt.want {
 				t.Errorf("%v\ngot  %s\nwant %s", err, got.Value, tt.want)
 			}

@@ -8,21 +8,21 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/pipeline/isolate"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/sandbox"
 )
 
 // names answers the engine's own functions and makes sure that every other
 // call is for a tool that this execution may see.
 func names(x Execution) Guard {
-	return func(next isolate.Host) isolate.Host {
-		return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+	return func(next sandbox.Host) sandbox.Host {
+		return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
 			if c.Server == "" && c.Tool != "call" {
 				return own(ctx, x, c)
 			}
 			c, err := resolve(x.Tools, c)
 			if err != nil {
-				return run.Result{}, err
+				return core.Result{}, err
 			}
 			return next.Call(ctx, c)
 		})
@@ -31,7 +31,7 @@ func names(x Execution) Guard {
 
 // resolve finds the tool that c means. A program may also name it in one
 // string, through the function "call".
-func resolve(tools *run.Toolset, c run.Call) (run.Call, error) {
+func resolve(tools *core.Toolset, c core.Call) (core.Call, error) {
 	if c.Server == "" {
 		var byName struct {
 			Name      string          `json:"name"`
@@ -39,13 +39,13 @@ func resolve(tools *run.Toolset, c run.Call) (run.Call, error) {
 			NoCache   bool            `json:"no_cache"`
 		}
 		if err := json.Unmarshal(c.Arguments, &byName); err != nil {
-			return c, run.Errorf(run.KindInvalidArguments, "relay.resolve", "callMCPTool: %v", err)
+			return c, core.Errorf(core.KindInvalidArguments, "relay.resolve", "callMCPTool: %v", err)
 		}
 		tool, ok := tools.Tool(byName.Name)
 		if !ok {
 			return c, tools.NotFound(byName.Name)
 		}
-		return run.Call{Server: tool.Server, Tool: tool.Name, Arguments: object(byName.Arguments), NoCache: byName.NoCache}, nil
+		return core.Call{Server: tool.Server, Tool: tool.Name, Arguments: object(byName.Arguments), NoCache: byName.NoCache}, nil
 	}
 	server, ok := tools.Server(c.Server)
 	if !ok {
@@ -55,7 +55,7 @@ func resolve(tools *run.Toolset, c run.Call) (run.Call, error) {
 	if !ok {
 		return c, tools.NotFound(server.Name+"."+c.Tool).At(c.Server, c.Tool)
 	}
-	return run.Call{Server: tool.Server, Tool: tool.Name, Arguments: object(c.Arguments)}, nil
+	return core.Call{Server: tool.Server, Tool: tool.Name, Arguments: object(c.Arguments)}, nil
 }
 
 // object turns absent arguments into the empty object that tools expect.
@@ -66,20 +66,20 @@ func object(arguments json.RawMessage) json.RawMessage {
 	return arguments
 }
 
-func own(ctx context.Context, x Execution, c run.Call) (run.Result, error) {
+func own(ctx context.Context, x Execution, c core.Call) (core.Result, error) {
 	f, ok := x.Functions[c.Tool]
 	if !ok {
 		have := slices.Sorted(maps.Keys(x.Functions))
-		return run.Result{}, run.Errorf(run.KindRuntime, "relay.own", "%s is not built in this version of Retort", c.Tool).
+		return core.Result{}, core.Errorf(core.KindRuntime, "relay.own", "%s is not built in this version of Retort", c.Tool).
 			WithHint("programs can use: %s", strings.Join(have, ", "))
 	}
 	answer, err := f(ctx, c.Arguments)
 	if err != nil {
-		return run.Result{}, run.AsError(err)
+		return core.Result{}, core.AsError(err)
 	}
 	value, err := json.Marshal(answer)
 	if err != nil {
-		return run.Result{}, run.Errorf(run.KindInternal, "relay.own", "%s: %w", c.Tool, err)
+		return core.Result{}, core.Errorf(core.KindInternal, "relay.own", "%s: %w", c.Tool, err)
 	}
-	return run.Result{Value: value}, nil
+	return core.Result{Value: value}, nil
 }

@@ -4,27 +4,27 @@ import (
 	"context"
 	"encoding/json"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // reaching is a context in which a server reaches the client of the execution, without what
 // is personal in what it says. Waiting for a person is not charged.
-func (x Execution) reaching(ctx context.Context, c run.Call) context.Context {
-	peer := run.PeerOf(ctx)
-	screened := &run.Peer{ID: peer.ID, Forms: peer.Forms, Pages: peer.Pages, Samples: peer.Samples, Progress: x.telling(c, peer.Progress), Log: x.telling(c, peer.Log)}
+func (x Execution) reaching(ctx context.Context, c core.Call) context.Context {
+	peer := core.PeerOf(ctx)
+	screened := &core.Peer{ID: peer.ID, Forms: peer.Forms, Pages: peer.Pages, Samples: peer.Samples, Progress: x.telling(c, peer.Progress), Log: x.telling(c, peer.Log)}
 	if peer.Ask != nil {
-		screened.Ask = func(inside context.Context, a run.Asked) (json.RawMessage, *run.Error) {
-			resume := run.Pause(inside)
+		screened.Ask = func(inside context.Context, a core.Asked) (json.RawMessage, *core.Error) {
+			resume := core.Pause(inside)
 			defer resume()
 			a.Server, a.Tool = c.Server, c.Tool
 			return x.ask(inside, c, peer, a)
 		}
 	}
-	return run.WithPeer(ctx, screened)
+	return core.WithPeer(ctx, screened)
 }
 
 // telling is tell for texts that nobody answers; what can't be hidden is not told.
-func (x Execution) telling(c run.Call, tell func(json.RawMessage)) func(json.RawMessage) {
+func (x Execution) telling(c core.Call, tell func(json.RawMessage)) func(json.RawMessage) {
 	if tell == nil || x.Privacy == nil {
 		return tell
 	}
@@ -35,7 +35,7 @@ func (x Execution) telling(c run.Call, tell func(json.RawMessage)) func(json.Raw
 	}
 }
 
-func (x Execution) shown(c run.Call, document json.RawMessage) (json.RawMessage, error) {
+func (x Execution) shown(c core.Call, document json.RawMessage) (json.RawMessage, error) {
 	if x.Privacy == nil {
 		return document, nil
 	}
@@ -44,13 +44,13 @@ func (x Execution) shown(c run.Call, document json.RawMessage) (json.RawMessage,
 
 // ask brings what a server asks to the client. Tokens in the answer become values again, if
 // they are values of that server.
-func (x Execution) ask(ctx context.Context, c run.Call, peer *run.Peer, a run.Asked) (_ json.RawMessage, refused *run.Error) {
+func (x Execution) ask(ctx context.Context, c core.Call, peer *core.Peer, a core.Asked) (_ json.RawMessage, refused *core.Error) {
 	shown, err := x.shown(c, a.Params) // a page's whole address is for the person alone
 	if err != nil {
 		return nil, unhidden("the question was held back", err)
 	}
 	a.Params = shown
-	came := func(json.RawMessage, *run.Error) {}
+	came := func(json.RawMessage, *core.Error) {}
 	if x.Asked != nil {
 		if came, refused = x.Asked(a); refused != nil {
 			return nil, refused
@@ -63,7 +63,7 @@ func (x Execution) ask(ctx context.Context, c run.Call, peer *run.Peer, a run.As
 	}
 	restored, crosses, refused := x.Privacy.Restore(c.Server, answer)
 	if refused == nil && crosses != "" {
-		refused = run.Errorf(run.KindPolicy, "relay.ask", "the answer has personal data that %s does not have: %s", c.Server, crosses)
+		refused = core.Errorf(core.KindPolicy, "relay.ask", "the answer has personal data that %s does not have: %s", c.Server, crosses)
 	}
 	return restored, refused
 }

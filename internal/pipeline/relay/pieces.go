@@ -7,8 +7,8 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"retort/internal/jsonscan"
-	"retort/internal/run"
+	"retort/internal/base/jsonscan"
+	"retort/internal/core"
 )
 
 const (
@@ -176,7 +176,7 @@ func (b batches) hidden(document []byte, before, after int) ([]byte, error) {
 	}
 	head, tail := document[:before], document[len(document)-after:]
 	if len(out) < before+after || !bytes.HasPrefix(out, head) || !bytes.HasSuffix(out, tail) {
-		return nil, run.Errorf(run.KindInternal, "relay.private", "the answer was held back: what is around its parts is personal")
+		return nil, core.Errorf(core.KindInternal, "relay.private", "the answer was held back: what is around its parts is personal")
 	}
 	return out[before : len(out)-after], nil
 }
@@ -248,7 +248,7 @@ func (w *pieces) piece(kind jsonscan.Kind, p []byte) error {
 	}
 	w.some = true
 	if w.buf = append(w.buf, p...); len(w.buf) > longest {
-		return run.Errorf(run.KindLimit, "relay.large", "the answer has a value of more than %d MB", longest>>20).
+		return core.Errorf(core.KindLimit, "relay.large", "the answer has a value of more than %d MB", longest>>20).
 			WithHint("ask for less: without the column that has such values")
 	}
 	return nil

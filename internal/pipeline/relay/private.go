@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"retort/internal/pipeline/isolate"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/sandbox"
 )
 
 // Privacy puts tokens in the place of what is personal in answers, and values in the
@@ -17,25 +17,25 @@ type Privacy interface {
 	Incoming(server string, document []byte) ([]byte, error)
 	// Restore is the arguments as the server gets them. crosses is why a person is
 	// asked, as values go where they do not come from; "" if nobody is.
-	Restore(server string, arguments json.RawMessage) (restored json.RawMessage, crosses string, refused *run.Error)
+	Restore(server string, arguments json.RawMessage) (restored json.RawMessage, crosses string, refused *core.Error)
 }
 
 // private restores what goes out. What guards behind it say of real arguments comes back
 // hidden.
 func private(x Execution) Guard {
-	return func(next isolate.Host) isolate.Host {
+	return func(next sandbox.Host) sandbox.Host {
 		if x.Privacy == nil {
 			return next
 		}
-		return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+		return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
 			arguments, crosses, refused := x.Privacy.Restore(c.Server, c.Arguments)
 			if refused != nil {
-				return run.Result{}, refused.At(c.Server, c.Tool)
+				return core.Result{}, refused.At(c.Server, c.Tool)
 			}
 			c.Arguments, c.Crosses = arguments, crosses
 			result, err := next.Call(ctx, c)
 			if err != nil {
-				return run.Result{}, hidden(x.Privacy, c.Server, run.AsError(err))
+				return core.Result{}, hidden(x.Privacy, c.Server, core.AsError(err))
 			}
 			return result, nil
 		})
@@ -43,7 +43,7 @@ func private(x Execution) Guard {
 }
 
 // hidden is an error without what is personal in it.
-func hidden(p Privacy, server string, e *run.Error) *run.Error {
+func hidden(p Privacy, server string, e *core.Error) *core.Error {
 	c := *e
 	for _, text := range []*string{&c.Message, &c.Hint} {
 		shown, err := p.Incoming(server, []byte(*text))
@@ -57,9 +57,9 @@ func hidden(p Privacy, server string, e *run.Error) *run.Error {
 
 // unhidden says what became of something that could not be hidden. Of a limit that was met
 // it keeps the kind and the hint.
-func unhidden(what string, cause error) *run.Error {
-	e := run.Errorf(run.KindInternal, "relay.private", "%s, since what is personal in it could not be hidden: %w", what, cause)
-	if limit := run.AsError(cause); limit.Kind == run.KindLimit {
+func unhidden(what string, cause error) *core.Error {
+	e := core.Errorf(core.KindInternal, "relay.private", "%s, since what is personal in it could not be hidden: %w", what, cause)
+	if limit := core.AsError(cause); limit.Kind == core.KindLimit {
 		e.Kind, e.Hint = limit.Kind, limit.Hint
 	}
 	return e
@@ -95,13 +95,13 @@ func cut(text string) string {
 }
 
 // shown is an answer as the program sees it.
-func shown(x Execution, server string, value json.RawMessage) (run.Result, error) {
+func shown(x Execution, server string, value json.RawMessage) (core.Result, error) {
 	if x.Privacy == nil {
-		return run.Result{Value: value}, nil
+		return core.Result{Value: value}, nil
 	}
 	hidden, err := x.Privacy.Incoming(server, value)
 	if err != nil {
-		return run.Result{}, unhidden("the answer was held back", err)
+		return core.Result{}, unhidden("the answer was held back", err)
 	}
-	return run.Result{Value: hidden}, nil
+	return core.Result{Value: hidden}, nil
 }

@@ -13,19 +13,19 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"retort/internal/deadline"
-	"retort/internal/pipeline/isolate"
+	"retort/internal/base/deadline"
+	"retort/internal/base/jsonschema"
+	"retort/internal/core"
 	"retort/internal/policy"
-	"retort/internal/run"
-	"retort/internal/schema"
+	"retort/internal/sandbox"
 )
 
 // Guard wraps a Host. It may refuse, delay or rewrite calls, never widen what
 // the Host behind it allows.
-type Guard func(isolate.Host) isolate.Host
+type Guard func(sandbox.Host) sandbox.Host
 
 // Chain puts guards around h; the first guard sees a call first.
-func Chain(h isolate.Host, guards ...Guard) isolate.Host {
+func Chain(h sandbox.Host, guards ...Guard) sandbox.Host {
 	for i := len(guards) - 1; i >= 0; i-- {
 		h = guards[i](h)
 	}
@@ -33,7 +33,7 @@ func Chain(h isolate.Host, guards ...Guard) isolate.Host {
 }
 
 // Upstream makes calls to the servers of the user. It answers with the bytes
-// of MCP's CallToolResult exactly as received; errors are *run.Error.
+// of MCP's CallToolResult exactly as received; errors are *core.Error.
 type Upstream interface {
 	Call(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, error)
 }
@@ -45,13 +45,13 @@ type Function func(ctx context.Context, arguments json.RawMessage) (any, error)
 // Execution is what the relay needs to know of the execution it serves.
 type Execution struct {
 	ID        string
-	Caller    run.Caller   // on whose behalf its calls are made
-	Tools     *run.Toolset // what this execution may see and call
-	Policy    *policy.View // by which calls are judged
-	Permit    run.Permit   // as long as which calls are made
-	Revision  uint64       // of the servers when it began; calls reach none that was changed since. 0: any
-	Limits    run.Limits   // complete
-	Tally     *Tally       // counts the calls; nil for a new one
+	Caller    core.Caller   // on whose behalf its calls are made
+	Tools     *core.Toolset // what this execution may see and call
+	Policy    *policy.View  // by which calls are judged
+	Permit    core.Permit   // as long as which calls are made
+	Revision  uint64        // of the servers when it began; calls reach none that was changed since. 0: any
+	Limits    core.Limits   // complete
+	Tally     *Tally        // counts the calls; nil for a new one
 	Functions map[string]Function
 	Files     Files           // where images and blobs from tools go
 	Carried   func([]byte)    // is told of data that stays out of the model's context
@@ -59,20 +59,20 @@ type Execution struct {
 	// Vet refuses tools of which the definition is not trusted any more. It may ask their
 	// server. now is the tool as the server lists it; nil allows any definition. A nil Vet
 	// trusts all.
-	Vet func(ctx context.Context, t *run.Tool) (now *run.Tool, refused *run.Error)
+	Vet func(ctx context.Context, t *core.Tool) (now *core.Tool, refused *core.Error)
 	// Approve is asked about each call that the policy lets pass and that may have
 	// effects, or of which the tool has changed, or that takes personal data elsewhere.
 	// It may wait for a person, refuse the call, or spell its arguments in another way;
 	// the call that it returns leaves at once. Nil approves all.
-	Approve func(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (run.Call, *run.Error)
+	Approve func(ctx context.Context, t *core.Tool, c core.Call, d policy.Decision) (core.Call, *core.Error)
 	// Leaves is told of each call right before it leaves, and came of what came of it. It
 	// may refuse the call, which else leaves with the context out. Nil is told nothing.
-	Leaves func(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (out context.Context, came func(run.Result, error), refused *run.Error)
+	Leaves func(ctx context.Context, t *core.Tool, c core.Call, d policy.Decision) (out context.Context, came func(core.Result, error), refused *core.Error)
 	// Refused is told of each call that was refused on its way out; may be nil.
-	Refused func(c run.Call, refused *run.Error)
+	Refused func(c core.Call, refused *core.Error)
 	// Rehearse, if it is set, is told of each such call instead: it is not made, and
 	// the program gets a value of the shape that the tool declares, or that was learned.
-	Rehearse func(t *run.Tool, c run.Call, d policy.Decision) *run.Error
+	Rehearse func(t *core.Tool, c core.Call, d policy.Decision) *core.Error
 	Privacy  Privacy      // nil hides nothing
 	Note     func(string) // is told what the Outcome warns of; may be nil
 	// Scope is whose answers may be given again: principal, session and policy. NoCache
@@ -80,10 +80,10 @@ type Execution struct {
 	Scope   string
 	NoCache bool
 	// Learn, if it is set, is told of each answer as the program gets it. It must not wait.
-	Learn func(t *run.Tool, answer json.RawMessage)
+	Learn func(t *core.Tool, answer json.RawMessage)
 	// Login, if it is set, has a person log in at the server of a call that was refused for
 	// want of that, and returns nil when the call may be made again.
-	Login func(ctx context.Context, c run.Call, needed *run.Error) *run.Error
+	Login func(ctx context.Context, c core.Call, needed *core.Error) *core.Error
 	// CallTimeout, if it is not 0, bounds each call from when it leaves.
 	CallTimeout time.Duration
 	// Exact has the program, or who calls without one, get MCP's results as they are but for
@@ -92,7 +92,7 @@ type Execution struct {
 	Method string
 	// Asked records that a server asks the client, before it does, and came of what came of
 	// it. It may refuse. Nil is told nothing.
-	Asked func(a run.Asked) (came func(result json.RawMessage, failed *run.Error), refused *run.Error)
+	Asked func(a core.Asked) (came func(result json.RawMessage, failed *core.Error), refused *core.Error)
 }
 
 // Relay makes the Hosts of executions. The zero value is not usable.
@@ -137,7 +137,7 @@ func (r *Relay) Forget(server string) {
 }
 
 // Open returns the Host of one execution and the tally of its calls.
-func (r *Relay) Open(x Execution) (isolate.Host, *Tally) {
+func (r *Relay) Open(x Execution) (sandbox.Host, *Tally) {
 	tally := x.Tally
 	if tally == nil {
 		tally = &Tally{calls: map[string]int{}}
@@ -163,25 +163,25 @@ func (r *Relay) Open(x Execution) (isolate.Host, *Tally) {
 
 // wellFormed refuses calls whose arguments are not valid UTF-8: servers, rules and people
 // would each read something else in them.
-func wellFormed(next isolate.Host) isolate.Host {
-	return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+func wellFormed(next sandbox.Host) sandbox.Host {
+	return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
 		if !utf8.Valid(c.Arguments) {
-			return run.Result{}, run.Errorf(run.KindInvalidArguments, "relay.arguments", "the arguments are not valid UTF-8").At(c.Server, c.Tool)
+			return core.Result{}, core.Errorf(core.KindInvalidArguments, "relay.arguments", "the arguments are not valid UTF-8").At(c.Server, c.Tool)
 		}
 		return next.Call(ctx, c)
 	})
 }
 
 // refusals tells of calls that a rule or a limit kept from leaving.
-func refusals(told func(run.Call, *run.Error)) Guard {
-	return func(next isolate.Host) isolate.Host {
+func refusals(told func(core.Call, *core.Error)) Guard {
+	return func(next sandbox.Host) sandbox.Host {
 		if told == nil {
 			return next
 		}
-		return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+		return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
 			result, err := next.Call(ctx, c)
-			if refused := run.AsError(err); refused != nil && (refused.Denies() || refused.Kind == run.KindLimit) {
-				told(run.Call{Server: refused.Server, Tool: refused.Tool}, refused)
+			if refused := core.AsError(err); refused != nil && (refused.Denies() || refused.Kind == core.KindLimit) {
+				told(core.Call{Server: refused.Server, Tool: refused.Tool}, refused)
 			}
 			return result, err
 		})
@@ -190,14 +190,14 @@ func refusals(told func(run.Call, *run.Error)) Guard {
 
 // permitted refuses calls of whoever may not have any made any more, those of the engine's own
 // functions too.
-func permitted(p run.Permit) Guard {
-	return func(next isolate.Host) isolate.Host {
+func permitted(p core.Permit) Guard {
+	return func(next sandbox.Host) sandbox.Host {
 		if p.Check == nil {
 			return next
 		}
-		return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+		return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
 			if refused := p.Refused(); refused != nil {
-				return run.Result{}, refused.At(c.Server, c.Tool)
+				return core.Result{}, refused.At(c.Server, c.Tool)
 			}
 			return next.Call(ctx, c)
 		})
@@ -206,22 +206,22 @@ func permitted(p run.Permit) Guard {
 
 // police judges each call on its real arguments, whatever was known of it before.
 func (r *Relay) police(x Execution) Guard {
-	return func(next isolate.Host) isolate.Host {
-		return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+	return func(next sandbox.Host) sandbox.Host {
+		return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
 			tool, ok := x.Tools.Exact(c.Server, c.Tool)
 			if !ok {
-				return run.Result{}, x.Tools.NotFound(c.Server+"."+c.Tool).At(c.Server, c.Tool)
+				return core.Result{}, x.Tools.NotFound(c.Server+"."+c.Tool).At(c.Server, c.Tool)
 			}
 			tool, ctx, refused := x.vetted(ctx, tool)
 			if refused != nil {
-				return run.Result{}, refused
+				return core.Result{}, refused
 			}
 			inForce := x.Policy.InForce()
 			d := x.Policy.Call(tool, c.Arguments)
 			if d.Verdict == policy.Deny {
-				return run.Result{}, d.Error(tool)
+				return core.Result{}, d.Error(tool)
 			}
-			if d.Effect.Kind == run.EffectRead && !tool.Asks() && c.Crosses == "" {
+			if d.Effect.Kind == core.EffectRead && !tool.Asks() && c.Crosses == "" {
 				ctx = x.rechecked(ctx, inForce, tool, c)
 				return x.refreshed(ctx, tool)(leave(ctx, x, next, tool, c, d))
 			}
@@ -231,7 +231,7 @@ func (r *Relay) police(x Execution) Guard {
 			if x.Approve != nil {
 				approved, refused := x.Approve(ctx, tool, c, d)
 				if refused != nil {
-					return run.Result{}, refused
+					return core.Result{}, refused
 				}
 				c, inForce = approved, x.Policy.InForce() // Approve judges it again after it has waited
 			}
@@ -245,8 +245,8 @@ func (r *Relay) police(x Execution) Guard {
 
 // rechecked returns a context in which a call is not sent if the policy by which it was judged is in force no
 // more and the one that is denies it, or might have a person asked about it.
-func (x Execution) rechecked(ctx context.Context, judged *policy.Policy, t *run.Tool, c run.Call) context.Context {
-	return run.WithFinalCheck(ctx, func() *run.Error {
+func (x Execution) rechecked(ctx context.Context, judged *policy.Policy, t *core.Tool, c core.Call) context.Context {
+	return core.WithFinalCheck(ctx, func() *core.Error {
 		if refused := x.Permit.Refused(); refused != nil {
 			return refused
 		}
@@ -256,8 +256,8 @@ func (x Execution) rechecked(ctx context.Context, judged *policy.Policy, t *run.
 		switch d := x.Policy.Call(t, c.Arguments); {
 		case d.Verdict == policy.Deny:
 			return d.Error(t)
-		case d.Effect.Kind != run.EffectRead:
-			return run.Errorf(run.KindPolicy, "relay.policy", "the settings changed while the call waited; it was not sent").
+		case d.Effect.Kind != core.EffectRead:
+			return core.Errorf(core.KindPolicy, "relay.policy", "the settings changed while the call waited; it was not sent").
 				WithHint("make the call again, so that it is judged by the settings of now")
 		}
 		return nil
@@ -267,13 +267,13 @@ func (x Execution) rechecked(ctx context.Context, judged *policy.Policy, t *run.
 // refreshed returns a function that passes on the outcome of a call. If the call was refused because the
 // server has changed the definition of the tool, the function first has the catalog list the server, so
 // that whoever reads the definition next gets the new one.
-func (x Execution) refreshed(ctx context.Context, t *run.Tool) func(run.Result, error) (run.Result, error) {
-	return func(result run.Result, err error) (run.Result, error) {
-		if e := run.AsError(err); e == nil || e.Kind != run.KindToolChanged || x.Vet == nil {
+func (x Execution) refreshed(ctx context.Context, t *core.Tool) func(core.Result, error) (core.Result, error) {
+	return func(result core.Result, err error) (core.Result, error) {
+		if e := core.AsError(err); e == nil || e.Kind != core.KindToolChanged || x.Vet == nil {
 			return result, err
 		}
 		if _, refused := x.Vet(ctx, t); refused != nil {
-			return run.Result{}, refused
+			return core.Result{}, refused
 		}
 		return result, err
 	}
@@ -281,7 +281,7 @@ func (x Execution) refreshed(ctx context.Context, t *run.Tool) func(run.Result, 
 
 // vetted returns the tool to go by, and a context in which the call is sent only where the server
 // lists that definition.
-func (x Execution) vetted(ctx context.Context, t *run.Tool) (*run.Tool, context.Context, *run.Error) {
+func (x Execution) vetted(ctx context.Context, t *core.Tool) (*core.Tool, context.Context, *core.Error) {
 	if x.Vet == nil {
 		return t, ctx, nil
 	}
@@ -289,7 +289,7 @@ func (x Execution) vetted(ctx context.Context, t *run.Tool) (*run.Tool, context.
 	if refused != nil || now == nil {
 		return t, ctx, refused
 	}
-	ctx = run.WithPin(ctx, now.Pin)
+	ctx = core.WithPin(ctx, now.Pin)
 	if now.Asks() {
 		return now, ctx, nil // the person sees the definition that is listed now
 	}
@@ -298,9 +298,9 @@ func (x Execution) vetted(ctx context.Context, t *run.Tool) (*run.Tool, context.
 
 // leave makes a call of which is told that it leaves. A person may have been asked about it
 // meanwhile, so whoever asked for it must still be permitted to.
-func leave(ctx context.Context, x Execution, next isolate.Host, t *run.Tool, c run.Call, d policy.Decision) (run.Result, error) {
+func leave(ctx context.Context, x Execution, next sandbox.Host, t *core.Tool, c core.Call, d policy.Decision) (core.Result, error) {
 	if refused := x.Permit.Refused(); refused != nil {
-		return run.Result{}, refused.At(c.Server, c.Tool)
+		return core.Result{}, refused.At(c.Server, c.Tool)
 	}
 	if x.Leaves == nil {
 		result, err := next.Call(ctx, c)
@@ -308,7 +308,7 @@ func leave(ctx context.Context, x Execution, next isolate.Host, t *run.Tool, c r
 	}
 	out, came, refused := x.Leaves(ctx, t, c, d)
 	if refused != nil {
-		return run.Result{}, refused
+		return core.Result{}, refused
 	}
 	result, err := next.Call(out, c)
 	err = uncertain(err, d)
@@ -319,39 +319,39 @@ func leave(ctx context.Context, x Execution, next isolate.Host, t *run.Tool, c r
 // uncertain returns the error of a call that may have effects. If it is unknown whether the call
 // took effect, the message and the hint say so.
 func uncertain(err error, d policy.Decision) error {
-	if d.Effect.Kind == run.EffectRead || !errors.Is(err, run.ErrOutcomeUnknown) {
+	if d.Effect.Kind == core.EffectRead || !errors.Is(err, core.ErrOutcomeUnknown) {
 		return err
 	}
-	e := *run.AsError(err)
-	if !strings.Contains(e.Message, run.ErrOutcomeUnknown.Error()) {
-		e.Message += "; " + run.ErrOutcomeUnknown.Error()
+	e := *core.AsError(err)
+	if !strings.Contains(e.Message, core.ErrOutcomeUnknown.Error()) {
+		e.Message += "; " + core.ErrOutcomeUnknown.Error()
 	}
-	e.Hint = strings.TrimSuffix(run.HintOutcomeUnknown+"; "+e.Hint, "; ")
+	e.Hint = strings.TrimSuffix(core.HintOutcomeUnknown+"; "+e.Hint, "; ")
 	return &e
 }
 
-func rehearse(x Execution, t *run.Tool, c run.Call, d policy.Decision) (run.Result, error) {
+func rehearse(x Execution, t *core.Tool, c core.Call, d policy.Decision) (core.Result, error) {
 	if err := x.Rehearse(t, c, d); err != nil {
-		return run.Result{}, err.At(c.Server, c.Tool)
+		return core.Result{}, err.At(c.Server, c.Tool)
 	}
-	return run.Result{Value: schema.Placeholder(t.Answer())}, nil
+	return core.Result{Value: jsonschema.Placeholder(t.Answer())}, nil
 }
 
 // out is the innermost Host: the call leaves for the upstream, and what comes
 // back becomes the value that programs see.
-func (r *Relay) out(x Execution) isolate.Host {
-	return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
-		ctx, claim := run.WithClaim(run.WithCaller(x.reaching(ctx, c), x.Caller), x.ID)
+func (r *Relay) out(x Execution) sandbox.Host {
+	return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
+		ctx, claim := core.WithClaim(core.WithCaller(x.reaching(ctx, c), x.Caller), x.ID)
 		if x.Revision != 0 {
-			ctx = run.WithRevision(ctx, x.Revision)
+			ctx = core.WithRevision(ctx, x.Revision)
 		}
 		timed, cancel := x.timed(ctx)
 		defer func() { cancel() }()
 		result, err := r.reach(timed, x, c)
-		if x.Login != nil && errors.Is(err, run.ErrLogin) {
+		if x.Login != nil && errors.Is(err, core.ErrLogin) {
 			claim.Release()
-			if failed := x.loggedIn(ctx, c, run.AsError(err)); failed != nil {
-				return run.Result{}, failed.At(c.Server, c.Tool)
+			if failed := x.loggedIn(ctx, c, core.AsError(err)); failed != nil {
+				return core.Result{}, failed.At(c.Server, c.Tool)
 			}
 			cancel()
 			timed, cancel = x.timed(ctx)
@@ -359,7 +359,7 @@ func (r *Relay) out(x Execution) isolate.Host {
 		}
 		if err != nil {
 			claim.Free()
-			return run.Result{}, err
+			return core.Result{}, err
 		}
 		claim.Transformed(int64(len(result.Value)))
 		result.Claim = claim
@@ -368,13 +368,13 @@ func (r *Relay) out(x Execution) isolate.Host {
 }
 
 // reach makes the call.
-func (r *Relay) reach(ctx context.Context, x Execution, c run.Call) (run.Result, error) {
+func (r *Relay) reach(ctx context.Context, x Execution, c core.Call) (core.Result, error) {
 	if x.Exact {
 		return r.exact(ctx, x, c)
 	}
 	answer, spooled, err := r.fetch(ctx, x, c)
 	if err != nil {
-		return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
+		return core.Result{}, core.AsError(err).At(c.Server, c.Tool)
 	}
 	if spooled != nil {
 		return filedAway(ctx, x, c, spooled)
@@ -385,7 +385,7 @@ func (r *Relay) reach(ctx context.Context, x Execution, c run.Call) (run.Result,
 	}
 	value, err := toValue(ctx, answer, files)
 	if err != nil {
-		return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
+		return core.Result{}, core.AsError(err).At(c.Server, c.Tool)
 	}
 	result, err := shown(x, c.Server, value)
 	if err == nil && x.Learn != nil {
@@ -406,7 +406,7 @@ func (x Execution) timed(ctx context.Context) (context.Context, context.CancelFu
 
 // loggedIn waits until a person has logged in. The tool is looked at again, since that may
 // take long.
-func (x Execution) loggedIn(ctx context.Context, c run.Call, needed *run.Error) *run.Error {
+func (x Execution) loggedIn(ctx context.Context, c core.Call, needed *core.Error) *core.Error {
 	if failed := x.Login(ctx, c, needed); failed != nil {
 		return failed
 	}
@@ -419,11 +419,11 @@ func (x Execution) loggedIn(ctx context.Context, c run.Call, needed *run.Error) 
 			return refused
 		}
 	}
-	return run.FinalCheck(ctx)
+	return core.FinalCheck(ctx)
 }
 
 // fetch makes the call, for an answer that is not in memory if there is a place for it.
-func (r *Relay) fetch(ctx context.Context, x Execution, c run.Call) (json.RawMessage, *run.Spooled, error) {
+func (r *Relay) fetch(ctx context.Context, x Execution, c core.Call) (json.RawMessage, *core.Spooled, error) {
 	if f, ok := r.upstream.(Fetcher); ok && x.Files != nil {
 		return f.Fetch(ctx, c.Server, c.Tool, c.Arguments)
 	}
@@ -433,25 +433,25 @@ func (r *Relay) fetch(ctx context.Context, x Execution, c run.Call) (json.RawMes
 
 // filedAway is an answer that is too large for memory, as files. Nothing is learned of it: the
 // value says where it is, and not what the tool answers.
-func filedAway(ctx context.Context, x Execution, c run.Call, spooled *run.Spooled) (run.Result, error) {
+func filedAway(ctx context.Context, x Execution, c core.Call, spooled *core.Spooled) (core.Result, error) {
 	defer spooled.Close()
 	l := &large{ctx: ctx, server: c.Server, spooled: spooled, x: x}
 	value, err := l.value()
 	if err != nil {
-		return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
+		return core.Result{}, core.AsError(err).At(c.Server, c.Tool)
 	}
 	l.notes(c.Tool)
-	return run.Result{Value: value}, nil
+	return core.Result{Value: value}, nil
 }
 
 // journal tells of the data that a direct client would have carried.
 func journal(carried func([]byte)) Guard {
-	return func(next isolate.Host) isolate.Host {
-		return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+	return func(next sandbox.Host) sandbox.Host {
+		return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
 			carried(c.Arguments)
 			result, err := next.Call(ctx, c)
 			if err != nil {
-				carried([]byte(run.AsError(err).Message))
+				carried([]byte(core.AsError(err).Message))
 			} else {
 				carried(result.Value)
 			}

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"retort/internal/core"
 	"retort/internal/policy"
-	"retort/internal/run"
 )
 
 // recorder is an upstream that answers with fixed bytes and keeps the calls.
@@ -63,11 +63,11 @@ const issueSchema = `{"type":"object","properties":{
 	"odd":{"type":"string","pattern":"^(?!x)y"}},
 	"required":["owner","repo"],"additionalProperties":false}`
 
-func toolset() *run.Toolset {
-	tool := func(name, ts, schema string) *run.Tool {
-		return &run.Tool{Server: "git-hub", Name: name, TypeScript: ts, Python: name, InputSchema: json.RawMessage(schema), Pin: name}
+func toolset() *core.Toolset {
+	tool := func(name, ts, schema string) *core.Tool {
+		return &core.Tool{Server: "git-hub", Name: name, TypeScript: ts, Python: name, InputSchema: json.RawMessage(schema), Pin: name}
 	}
-	return run.NewToolset([]*run.Server{{Name: "git-hub", TypeScript: "gitHub", Python: "git_hub", Tools: []*run.Tool{
+	return core.NewToolset([]*core.Server{{Name: "git-hub", TypeScript: "gitHub", Python: "git_hub", Tools: []*core.Tool{
 		tool("list_issues", "listIssues", issueSchema),
 		tool("anything", "anything", `{"type":`),
 		tool("remote", "remote", `{"$ref":"http://192.0.2.1/schema.json"}`),
@@ -81,7 +81,7 @@ func execution(progress func(int)) (Execution, drawer) {
 		panic(err)
 	}
 	return Execution{
-		ID: "x", Tools: toolset(), Policy: rules.For(""), Limits: run.DefaultLimits(), Files: files, Carried: func([]byte) {}, Progress: progress,
+		ID: "x", Tools: toolset(), Policy: rules.For(""), Limits: core.DefaultLimits(), Files: files, Carried: func([]byte) {}, Progress: progress,
 		Functions: map[string]Function{"double": func(_ context.Context, a json.RawMessage) (any, error) { return []json.RawMessage{a, a}, nil }},
 	}, files
 }
@@ -109,16 +109,16 @@ func TestValues(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			x, _ := execution(nil)
 			host, _ := New(&recorder{answer: c.answer}, nil).Open(x)
-			if got := outcome(host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "anything"})); got != c.want {
+			if got := outcome(host.Call(t.Context(), core.Call{Server: "git-hub", Tool: "anything"})); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
 	}
 }
 
-func outcome(r run.Result, err error) string {
+func outcome(r core.Result, err error) string {
 	if err != nil {
-		e := run.AsError(err)
+		e := core.AsError(err)
 		text := fmt.Sprintf("error %s: %s", e.Kind, e.Message)
 		if e.Hint != "" {
 			text += " | " + e.Hint
@@ -147,7 +147,7 @@ func TestArguments(t *testing.T) {
 			x, _ := execution(nil)
 			up := &recorder{answer: `{"content":[{"type":"text","text":"ok"}]}`}
 			host, _ := New(up, nil).Open(x)
-			if got := outcome(host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(c.arguments)})); got != c.want {
+			if got := outcome(host.Call(t.Context(), core.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(c.arguments)})); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 			if refused := strings.HasPrefix(c.want, "error"); refused != (len(up.calls) == 0) {
@@ -161,7 +161,7 @@ func TestArguments(t *testing.T) {
 func TestSchemasLoadNothing(t *testing.T) {
 	x, _ := execution(nil)
 	host, _ := New(&recorder{answer: `{"content":[]}`}, nil).Open(x)
-	if got := outcome(host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "remote", Arguments: json.RawMessage(`{"a":1}`)})); got != "null" {
+	if got := outcome(host.Call(t.Context(), core.Call{Server: "git-hub", Tool: "remote", Arguments: json.RawMessage(`{"a":1}`)})); got != "null" {
 		t.Error(got)
 	}
 }
@@ -169,18 +169,18 @@ func TestSchemasLoadNothing(t *testing.T) {
 func TestNames(t *testing.T) {
 	const args = `{"owner":"o","repo":"r"}`
 	for _, c := range []struct {
-		call run.Call
+		call core.Call
 		want string
 		left string // what left for the upstream
 	}{
-		{run.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(args)}, `"ok"`, "git-hub list_issues " + args},
-		{run.Call{Server: "gitHub", Tool: "listIssues", Arguments: json.RawMessage(args)}, `"ok"`, "git-hub list_issues " + args},
-		{run.Call{Tool: "call", Arguments: json.RawMessage(`{"name":"git-hub__list_issues","arguments":` + args + `}`)}, `"ok"`, "git-hub list_issues " + args},
-		{run.Call{Tool: "call", Arguments: json.RawMessage(`{"name":"gitHub.anything"}`)}, `"ok"`, "git-hub anything {}"},
-		{run.Call{Tool: "call", Arguments: json.RawMessage(`{"name":"gitHub.listIssue"}`)}, `error tool_not_found: there is no tool "gitHub.listIssue" | did you mean gitHub.listIssues?`, ""},
-		{run.Call{Server: "nowhere", Tool: "x"}, `error tool_not_found: there is no tool "nowhere.x" | search_tools finds tools by what they do`, ""},
-		{run.Call{Tool: "double", Arguments: json.RawMessage(`1`)}, `[1,1]`, ""},
-		{run.Call{Tool: "state_get"}, `error runtime: state_get is not built in this version of Retort | programs can use: double`, ""},
+		{core.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(args)}, `"ok"`, "git-hub list_issues " + args},
+		{core.Call{Server: "gitHub", Tool: "listIssues", Arguments: json.RawMessage(args)}, `"ok"`, "git-hub list_issues " + args},
+		{core.Call{Tool: "call", Arguments: json.RawMessage(`{"name":"git-hub__list_issues","arguments":` + args + `}`)}, `"ok"`, "git-hub list_issues " + args},
+		{core.Call{Tool: "call", Arguments: json.RawMessage(`{"name":"gitHub.anything"}`)}, `"ok"`, "git-hub anything {}"},
+		{core.Call{Tool: "call", Arguments: json.RawMessage(`{"name":"gitHub.listIssue"}`)}, `error tool_not_found: there is no tool "gitHub.listIssue" | did you mean gitHub.listIssues?`, ""},
+		{core.Call{Server: "nowhere", Tool: "x"}, `error tool_not_found: there is no tool "nowhere.x" | search_tools finds tools by what they do`, ""},
+		{core.Call{Tool: "double", Arguments: json.RawMessage(`1`)}, `[1,1]`, ""},
+		{core.Call{Tool: "state_get"}, `error runtime: state_get is not built in this version of Retort | programs can use: double`, ""},
 	} {
 		x, _ := execution(nil)
 		up := &recorder{answer: `{"content":[{"type":"text","text":"ok"}]}`}
@@ -201,8 +201,8 @@ func TestBudgetAndTally(t *testing.T) {
 	up := &recorder{answer: `{"content":[]}`}
 	host, tally := New(up, nil).Open(x)
 	for range 3 {
-		_, err := host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "anything"})
-		if e := run.AsError(err); e != nil && e.Kind != run.KindLimit {
+		_, err := host.Call(t.Context(), core.Call{Server: "git-hub", Tool: "anything"})
+		if e := core.AsError(err); e != nil && e.Kind != core.KindLimit {
 			t.Fatal(err)
 		}
 	}
@@ -216,9 +216,9 @@ func TestBudgetAndTally(t *testing.T) {
 
 func TestErrorsNameTheTool(t *testing.T) {
 	x, _ := execution(nil)
-	host, _ := New(&recorder{err: run.Errorf(run.KindUpstreamGone, "test", "it died")}, nil).Open(x)
-	_, err := host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "anything"})
-	if e := run.AsError(err); e.Server != "git-hub" || e.Tool != "anything" || e.Kind != run.KindUpstreamGone {
+	host, _ := New(&recorder{err: core.Errorf(core.KindUpstreamGone, "test", "it died")}, nil).Open(x)
+	_, err := host.Call(t.Context(), core.Call{Server: "git-hub", Tool: "anything"})
+	if e := core.AsError(err); e.Server != "git-hub" || e.Tool != "anything" || e.Kind != core.KindUpstreamGone {
 		t.Errorf("%+v", e)
 	}
 }
@@ -240,7 +240,7 @@ func BenchmarkCall(b *testing.B) {
 	x.Limits.ToolCalls = 1 << 60
 	host, _ := New(&recorder{answer: `{"content":[{"type":"text","text":"{\"a\":1}"}]}`}, nil).Open(x)
 	for b.Loop() {
-		_, _ = host.Call(b.Context(), run.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(`{"owner":"o","repo":"r","state":"open"}`)})
+		_, _ = host.Call(b.Context(), core.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(`{"owner":"o","repo":"r","state":"open"}`)})
 	}
 }
 
@@ -250,18 +250,18 @@ func TestArgumentsMustBeUTF8(t *testing.T) {
 	up := &recorder{answer: `{"content":[]}`}
 	x, _ := execution(nil)
 	host, _ := New(up, nil).Open(x)
-	for _, c := range []run.Call{
+	for _, c := range []core.Call{
 		{Server: "git-hub", Tool: "anything", Arguments: json.RawMessage("{\"a\":\"\xff\"}")},
 		{Tool: "call", Arguments: json.RawMessage("{\"name\":\"git-hub.anything\",\"arguments\":{\"a\":\"\xff\"}}")},
 	} {
-		if _, err := host.Call(t.Context(), c); run.AsError(err) == nil || run.AsError(err).Kind != run.KindInvalidArguments {
+		if _, err := host.Call(t.Context(), c); core.AsError(err) == nil || core.AsError(err).Kind != core.KindInvalidArguments {
 			t.Errorf("%s: %v", c.Arguments, err)
 		}
 	}
 	if len(up.calls) != 0 {
 		t.Errorf("calls have left: %q", up.calls)
 	}
-	if _, err := host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "anything", Arguments: json.RawMessage(`{"a":"grün"}`)}); err != nil || len(up.calls) != 1 {
+	if _, err := host.Call(t.Context(), core.Call{Server: "git-hub", Tool: "anything", Arguments: json.RawMessage(`{"a":"grün"}`)}); err != nil || len(up.calls) != 1 {
 		t.Errorf("valid UTF-8: %v", err)
 	}
 }

@@ -5,15 +5,15 @@ import (
 	"maps"
 	"sync"
 
-	"retort/internal/pipeline/isolate"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/sandbox"
 )
 
 // Tally counts the calls of one execution and ends them at the budget.
 type Tally struct {
 	mu       sync.Mutex
 	limit    int
-	tools    *run.Toolset
+	tools    *core.Toolset
 	progress func(int)
 	total    int
 	calls    map[string]int
@@ -41,11 +41,11 @@ func (t *Tally) Hits() int {
 	return t.hits
 }
 
-func (t *Tally) guard(next isolate.Host) isolate.Host {
-	return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+func (t *Tally) guard(next sandbox.Host) sandbox.Host {
+	return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
 		n, ok := t.count(c)
 		if !ok {
-			return run.Result{}, run.Errorf(run.KindLimit, "relay.budget", "the budget of %d tool calls is spent", t.limit).
+			return core.Result{}, core.Errorf(core.KindLimit, "relay.budget", "the budget of %d tool calls is spent", t.limit).
 				WithHint("ask for more at once (page size, bulk tools) or raise resourceLimits.toolCalls").At(c.Server, c.Tool)
 		}
 		if t.progress != nil {
@@ -55,7 +55,7 @@ func (t *Tally) guard(next isolate.Host) isolate.Host {
 	})
 }
 
-func (t *Tally) count(c run.Call) (n int, ok bool) {
+func (t *Tally) count(c core.Call) (n int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.total >= t.limit {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"retort/internal/jsonscan"
+	"retort/internal/base/jsonscan"
 )
 
 // unambiguous refuses a result in which a member that a program sees stands twice in one object: it

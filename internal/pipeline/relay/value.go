@@ -12,7 +12,7 @@ import (
 
 	fastjson "github.com/segmentio/encoding/json"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // Files keeps what tools send as bytes. Save stores data under a name of its
@@ -92,11 +92,11 @@ type blob struct {
 
 // toValue makes the value that a program sees: structuredContent if there is
 // any; else text that is JSON, parsed; else the text; several parts as a list;
-// images and blobs as files. A result marked as an error becomes a *run.Error.
+// images and blobs as files. A result marked as an error becomes a *core.Error.
 func toValue(ctx context.Context, result json.RawMessage, x Execution) (json.RawMessage, error) {
 	var a answer
 	if err := a.read(result); err != nil {
-		return nil, run.Errorf(run.KindToolError, "relay.value", "the server's answer is not a tool result: %v", err)
+		return nil, core.Errorf(core.KindToolError, "relay.value", "the server's answer is not a tool result: %v", err)
 	}
 	if a.IsError {
 		return nil, toolError(a)
@@ -155,7 +155,7 @@ func quote(text string) (json.RawMessage, error) {
 func save(ctx context.Context, files Files, encoded, mime string) (json.RawMessage, error) {
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return nil, run.Errorf(run.KindToolError, "relay.blob", "the server sent bytes that are not base64: %v", err)
+		return nil, core.Errorf(core.KindToolError, "relay.blob", "the server sent bytes that are not base64: %v", err)
 	}
 	path, err := files.Save(ctx, extension(mime), data)
 	if err != nil {
@@ -205,5 +205,5 @@ func toolError(a answer) error {
 	if len(text) > maxErrorText {
 		text = strings.ToValidUTF8(text[:maxErrorText], "") + fmt.Sprintf("… (%d bytes in all)", len(text))
 	}
-	return &run.Error{Kind: run.KindToolError, Op: "relay.value", Message: text}
+	return &core.Error{Kind: core.KindToolError, Op: "relay.value", Message: text}
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // argument is a location within the arguments as a program would write it:
@@ -60,7 +60,7 @@ func show(v any) string {
 	if err != nil {
 		return fmt.Sprint(v)
 	}
-	b = []byte(run.Legible(string(b)))
+	b = []byte(core.Legible(string(b)))
 	if len(b) > 80 {
 		return strings.ToValidUTF8(string(b[:80]), "") + "…"
 	}

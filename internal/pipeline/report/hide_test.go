@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/pipeline/isolate"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/sandbox"
 )
 
 const personal = "Quirinus Wachtmeister"
@@ -16,7 +16,7 @@ const personal = "Quirinus Wachtmeister"
 func hides(text string) string { return strings.ReplaceAll(text, personal, "[NAME_1]") }
 
 // seen fails if the model sees the value or a part that tells it.
-func seen(t *testing.T, o run.Outcome, what string) {
+func seen(t *testing.T, o core.Outcome, what string) {
 	t.Helper()
 	told, _ := json.Marshal(o)
 	for n := 4; n <= len(personal); n++ {
@@ -40,13 +40,13 @@ func TestNothingPersonalIsCut(t *testing.T) {
 		text, _ := json.Marshal(long)
 		row := fmt.Sprintf(`{"pad":%q,"name":%q,"note":%q}`, pad, personal, strings.Repeat(personal+". ", 40))
 		array := "[" + strings.Repeat(row+",", 400) + row + "]"
-		for name, r := range map[string]isolate.Report{
+		for name, r := range map[string]sandbox.Report{
 			"text":   {Value: text},
 			"array":  {Value: json.RawMessage(array)},
 			"object": {Value: json.RawMessage(`{"name":"` + personal + `","rows":` + array + `,"` + pad + personal + `":1}`)},
 			"wide":   {Value: json.RawMessage("[{\"a\":" + string(text) + "}," + strings.TrimSuffix(strings.Repeat("1,", 4000), ",") + "]")},
 			"output": {Output: []byte(long)},
-			"error":  {Status: run.StatusError, Error: &run.Error{Kind: run.KindRuntime, Message: long, Stack: long}},
+			"error":  {Status: core.StatusError, Error: &core.Error{Kind: core.KindRuntime, Message: long, Stack: long}},
 		} {
 			o := Make(r, Options{ID: "x1", MaxTokens: 400 + shift, Files: shelf{}, Hide: hides})
 			o.Output, o.Result = hides(o.Output), json.RawMessage(hides(string(o.Result)))
@@ -68,14 +68,14 @@ func TestNothingPersonalIsCut(t *testing.T) {
 func TestStoppedOutput(t *testing.T) {
 	line := "one\nof " + personal
 	for cut := range len(line) + 1 {
-		o := Make(isolate.Report{Status: run.StatusOutputLimit, Output: []byte(line[:cut])}, Options{MaxTokens: 2000, Hide: hides})
+		o := Make(sandbox.Report{Status: core.StatusOutputLimit, Output: []byte(line[:cut])}, Options{MaxTokens: 2000, Hide: hides})
 		o.Output = hides(o.Output)
 		seen(t, o, line[:cut])
 		if cut >= 4 && !strings.HasPrefix(o.Output, "one\n") {
 			t.Errorf("lines that had ended are gone: %q", o.Output)
 		}
 	}
-	if o := Make(isolate.Report{Status: run.StatusTimeout, Output: []byte("no line")}, Options{MaxTokens: 2000}); o.Output != "no line" {
+	if o := Make(sandbox.Report{Status: core.StatusTimeout, Output: []byte("no line")}, Options{MaxTokens: 2000}); o.Output != "no line" {
 		t.Errorf("nothing is hidden, and something is held back: %q", o.Output)
 	}
 }

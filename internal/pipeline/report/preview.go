@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"retort/internal/ledger"
+	"retort/internal/tokens"
 )
 
 // maxKeys is how many keys of an object are told.
@@ -33,7 +33,7 @@ func (v viewer) preview(value []byte, limit int) string {
 	default:
 		said = string(value)
 	}
-	return ledger.Prefix(said, limit)
+	return tokens.Prefix(said, limit)
 }
 
 func (v viewer) array(value []byte, where string, limit int) string {
@@ -54,7 +54,7 @@ func (v viewer) array(value []byte, where string, limit int) string {
 	if t.more > 0 {
 		lines = append(lines, fmt.Sprintf("… %d more keys", t.more))
 	}
-	return fmt.Sprintf("%s\nfirst: %s\nlast: %s", ledger.Prefix(v.hide(strings.Join(lines, "\n")), limit*6/10), v.row(first, limit/5), v.row(last, limit/6))
+	return fmt.Sprintf("%s\nfirst: %s\nlast: %s", tokens.Prefix(v.hide(strings.Join(lines, "\n")), limit*6/10), v.row(first, limit/5), v.row(last, limit/6))
 }
 
 func plural(kinds []string) []string {
@@ -78,7 +78,7 @@ func (v viewer) object(value []byte, limit int) string {
 			b.WriteString(key + v.member(key, item) + "\n")
 		}
 	}
-	said := fmt.Sprintf("object with %d keys\n%s", n, ledger.Prefix(v.hide(b.String()), limit/2-10))
+	said := fmt.Sprintf("object with %d keys\n%s", n, tokens.Prefix(v.hide(b.String()), limit/2-10))
 	if most != nil {
 		said += fmt.Sprintf("%s is an %s", v.hide(name), v.array(most, "", limit/2-10))
 	}
@@ -113,7 +113,7 @@ func (v viewer) ends(text string, limit int) string {
 	if limit < 40 {
 		return ""
 	}
-	head := ledger.Prefix(v.head(text, limit/2), limit/2)
+	head := tokens.Prefix(v.head(text, limit/2), limit/2)
 	tail := v.tail(text, limit/2)
 	tail = tail[max(0, len(tail)-min(len(head), max(0, len(text)-len(head)))):]
 	return fmt.Sprintf("%s\n… of %d bytes …\n%s", head, len(text), strings.ToValidUTF8(tail, ""))
@@ -152,5 +152,5 @@ func (v viewer) row(item []byte, limit int) string {
 	if len(item) > 64<<10 {
 		return fmt.Sprintf("%s of %d bytes", kindOf(item), len(item))
 	}
-	return ledger.Prefix(v.hide(string(item)), limit)
+	return tokens.Prefix(v.hide(string(item)), limit)
 }

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"strings"
 
-	"retort/internal/ledger"
-	"retort/internal/pipeline/isolate"
-	"retort/internal/run"
+	"retort/internal/core"
+	"retort/internal/sandbox"
+	"retort/internal/tokens"
 )
 
 // Files keeps what is too large for the model. Paths are relative to the
@@ -31,7 +31,7 @@ type Options struct {
 	ID        string
 	MaxTokens int   // of value and output together
 	Files     Files // nil only where there can be nothing to keep
-	Language  run.Language
+	Language  core.Language
 	// Hide is text without what is personal; nil: nothing is. It is asked before anything
 	// is cut, as a part of a value would not be recognised.
 	Hide func(text string) string
@@ -40,23 +40,23 @@ type Options struct {
 // Make turns the report of a sandbox into an Outcome. The value, or the output,
 // that would take the Outcome beyond the limit goes whole to files, and is not hidden
 // there: programs read them.
-func Make(r isolate.Report, options Options) run.Outcome {
-	o := run.Outcome{
+func Make(r sandbox.Report, options Options) core.Outcome {
+	o := core.Outcome{
 		ExecutionID: options.ID, Status: r.Status, Warnings: r.Warnings,
-		Stats: run.Stats{Sandbox: r.Backend, Isolation: r.Isolation, Runtime: r.Runtime, MemoryBytes: r.MemoryBytes, Bounds: r.Bounds},
+		Stats: core.Stats{Sandbox: r.Backend, Isolation: r.Isolation, Runtime: r.Runtime, MemoryBytes: r.MemoryBytes, Bounds: r.Bounds},
 	}
 	m := options.maker(&o)
 	o.Error = m.clip(r.Error)
 	m.value(r.Value)
 	output := strings.ToValidUTF8(string(r.Output), "\uFFFD")
-	if options.Hide != nil && r.Status != run.StatusOK {
+	if options.Hide != nil && r.Status != core.StatusOK {
 		output = held(output)
 	}
 	m.output(output)
 	return o
 }
 
-func (o Options) maker(outcome *run.Outcome) *maker {
+func (o Options) maker(outcome *core.Outcome) *maker {
 	if o.Hide == nil {
 		o.Hide = func(text string) string { return text }
 	}
@@ -75,11 +75,11 @@ func held(output string) string {
 
 // Effects puts into an Outcome the calls that a dry run did not make: as many as are
 // worth their tokens. All of them are in a file then.
-func Effects(o *run.Outcome, effects []run.Intended, options Options) {
+func Effects(o *core.Outcome, effects []core.Intended, options Options) {
 	m := options.maker(o)
 	for i, e := range effects {
 		text, _ := json.Marshal(e) // strings, and JSON that was parsed before
-		n, ok := ledger.Fits(string(text), m.left)
+		n, ok := tokens.Fits(string(text), m.left)
 		if !ok {
 			o.Effects = effects[:i]
 			whole, _ := json.MarshalIndent(effects, "", " ")
@@ -92,18 +92,18 @@ func Effects(o *run.Outcome, effects []run.Intended, options Options) {
 }
 
 // Returned is the number of tokens that o puts into the model's context.
-func Returned(o run.Outcome) int {
+func Returned(o core.Outcome) int {
 	o.Stats.Tokens = nil
 	text, err := json.Marshal(o)
 	if err != nil {
 		return 0
 	}
-	return ledger.Count(string(text))
+	return tokens.Count(string(text))
 }
 
 type maker struct {
 	Options
-	outcome *run.Outcome
+	outcome *core.Outcome
 	left    int // tokens
 	view    viewer
 }
@@ -113,11 +113,11 @@ func (m *maker) value(value json.RawMessage) {
 		return
 	}
 	if !json.Valid(value) {
-		m.outcome.Status = run.StatusError
-		m.outcome.Error = run.Errorf(run.KindInternal, "report", "the sandbox sent a value that is not JSON")
+		m.outcome.Status = core.StatusError
+		m.outcome.Error = core.Errorf(core.KindInternal, "report", "the sandbox sent a value that is not JSON")
 		return
 	}
-	if n, ok := ledger.Fits(string(value), m.left); ok {
+	if n, ok := tokens.Fits(string(value), m.left); ok {
 		m.outcome.Result, m.left = value, m.left-n
 		return
 	}
@@ -155,7 +155,7 @@ func (m *maker) output(text string) {
 	if text == "" {
 		return
 	}
-	if n, ok := ledger.Fits(text, m.left); ok {
+	if n, ok := tokens.Fits(text, m.left); ok {
 		m.outcome.Output, m.left = text, m.left-n
 		return
 	}
@@ -168,29 +168,29 @@ const nodeFS = " (import fs from 'node:fs/promises')"
 
 // How the next program reads a file that an Outcome names.
 
-func wholeJSON(lang run.Language, name string) string {
-	if lang == run.Python {
+func wholeJSON(lang core.Language, name string) string {
+	if lang == core.Python {
 		return fmt.Sprintf(`json.loads(read_file(%q))`, name)
 	}
 	return fmt.Sprintf(`JSON.parse(await fs.readFile('%s', 'utf8'))`+nodeFS, name)
 }
 
-func rowsInParts(lang run.Language, name string) string {
-	if lang == run.Python {
+func rowsInParts(lang core.Language, name string) string {
+	if lang == core.Python {
 		return fmt.Sprintf(`for line in open(%q): row = json.loads(line)`, name)
 	}
 	return fmt.Sprintf(`for await (const line of (await fs.open('%s')).readLines()) { const row = JSON.parse(line) }`+nodeFS, name)
 }
 
-func rowLines(lang run.Language, name string) string {
-	if lang == run.Python {
+func rowLines(lang core.Language, name string) string {
+	if lang == core.Python {
 		return fmt.Sprintf(`[json.loads(line) for line in open(%q)]`, name)
 	}
 	return fmt.Sprintf(`(await fs.readFile('%s', 'utf8')).trim().split('\n').map(line => JSON.parse(line))`+nodeFS, name)
 }
 
-func lines(lang run.Language, name string) string {
-	if lang == run.Python {
+func lines(lang core.Language, name string) string {
+	if lang == core.Python {
 		return fmt.Sprintf(`open(%q).readlines()`, name)
 	}
 	return fmt.Sprintf(`(await fs.readFile('%s', 'utf8')).split('\n')`+nodeFS, name)
@@ -200,16 +200,16 @@ func lines(lang run.Language, name string) string {
 // all there is and the warning says why.
 func (m *maker) spill(what, name string, data []byte, preview, how string) {
 	o := m.outcome
-	n, _ := ledger.Fits(preview, m.left)
+	n, _ := tokens.Fits(preview, m.left)
 	m.left = max(0, m.left-n)
 	if err := m.Files.Write(name, data); err != nil {
-		o.Warnings = append(o.Warnings, fmt.Sprintf("the %s (%d bytes) is too large to return and could not be kept: %s", what, len(data), run.AsError(err).Message))
+		o.Warnings = append(o.Warnings, fmt.Sprintf("the %s (%d bytes) is too large to return and could not be kept: %s", what, len(data), core.AsError(err).Message))
 		if preview != "" {
-			o.Artifacts = append(o.Artifacts, run.Artifact{Bytes: int64(len(data)), Preview: preview})
+			o.Artifacts = append(o.Artifacts, core.Artifact{Bytes: int64(len(data)), Preview: preview})
 		}
 		return
 	}
-	o.Artifacts = append(o.Artifacts, run.Artifact{Path: name, Bytes: int64(len(data)), Preview: preview})
+	o.Artifacts = append(o.Artifacts, core.Artifact{Path: name, Bytes: int64(len(data)), Preview: preview})
 	warning := fmt.Sprintf("the %s (%d bytes) is larger than results.maxTokens (%d): it is whole in ./workspace/%s", what, len(data), m.MaxTokens, name)
 	if how != "" {
 		warning += "; compute on it in the next program: " + how
@@ -217,7 +217,7 @@ func (m *maker) spill(what, name string, data []byte, preview, how string) {
 	o.Warnings = append(o.Warnings, warning)
 }
 
-func (m *maker) clip(e *run.Error) *run.Error {
+func (m *maker) clip(e *core.Error) *core.Error {
 	if e == nil {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 const (
@@ -121,7 +121,7 @@ func (m *machine) lookup(name string) (any, error) {
 
 // did is the hint for a name that is not known.
 func did(name string, known []string) string {
-	if near := run.Nearest(name, known, 1); len(near) > 0 {
+	if near := core.Nearest(name, known, 1); len(near) > 0 {
 		return "did you mean " + near[0] + "?"
 	}
 	return "known are " + strings.Join(known, ", ")

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/jsonscan"
-	"retort/internal/run"
+	"retort/internal/base/jsonscan"
+	"retort/internal/core"
 )
 
 // Judge judges the calls of one tool. It is safe for concurrent use.
 type Judge struct {
-	effect   run.Effect
+	effect   core.Effect
 	database bool            // the tool says that it speaks to a database
 	spoken   bool            // it turns questions in plain words into queries
 	runs     bool            // its effect is that it runs what it is given, such as a query
@@ -22,13 +22,13 @@ type Judge struct {
 
 // NewJudge prepares to judge the calls of a tool. trusted says that the tool's annotations may
 // lower its effect.
-func NewJudge(t *run.Tool, trusted bool) *Judge {
+func NewJudge(t *core.Tool, trusted bool) *Judge {
 	j := &Judge{effect: OfTool(t, trusted), choices: map[string]bool{}, queries: map[string]bool{}}
 	about := t.Name + " " + t.Server + " " + t.Title + " " + t.Description[:min(len(t.Description), 2<<10)]
 	j.database = saysDatabase(splitWords(about))
 	j.spoken = j.database && strings.Contains(strings.ToLower(about), "natural language")
 	name := judgeName(t.Name)
-	j.runs = running[name.verb] || name.kind == run.EffectRead || runsQuery(splitWords(t.Description[:min(len(t.Description), 256)]))
+	j.runs = running[name.verb] || name.kind == core.EffectRead || runsQuery(splitWords(t.Description[:min(len(t.Description), 256)]))
 	var schema struct {
 		Properties map[string]struct {
 			Title, Description string
@@ -58,19 +58,19 @@ func saysDatabase(words []string) bool {
 }
 
 // Tool returns the effect of the tool before anything is known of arguments.
-func (j *Judge) Tool() run.Effect { return j.effect }
+func (j *Judge) Tool() core.Effect { return j.effect }
 
 // Call returns the effect of a call with these arguments, a JSON object. Arguments that name an
 // action (a query, mutation, HTTP method or command) can raise the tool's effect. They lower it
 // only for a tool that runs queries, and only if every query is known to be read-only.
-func (j *Judge) Call(args json.RawMessage) run.Effect {
-	w := walk{judge: j, worst: judgement{kind: run.EffectRead}, words: map[string][]string{}}
+func (j *Judge) Call(args json.RawMessage) core.Effect {
+	w := walk{judge: j, worst: judgement{kind: core.EffectRead}, words: map[string][]string{}}
 	w.document(args, "", 0)
 	switch {
 	case w.worst.kind > j.effect.Kind:
-		return run.Effect{Kind: w.worst.kind, Reason: w.reason()}
+		return core.Effect{Kind: w.worst.kind, Reason: w.reason()}
 	case w.worst.kind < j.effect.Kind && j.database && j.runs && w.queries > 0 && w.others == 0:
-		return run.Effect{Kind: w.worst.kind, Reason: w.reason()}
+		return core.Effect{Kind: w.worst.kind, Reason: w.reason()}
 	}
 	return j.effect
 }
@@ -102,7 +102,7 @@ const maxKeys = 256
 
 func (w *walk) reason() string { return "its argument " + w.key + " says " + w.worst.verb }
 
-func (w *walk) raise(key string, kind run.EffectKind, verb string) {
+func (w *walk) raise(key string, kind core.EffectKind, verb string) {
 	if w.worst.verb == "" || kind > w.worst.kind {
 		w.worst.kind, w.worst.verb, w.key = kind, verb, key
 	}
@@ -119,7 +119,7 @@ func (w *walk) document(text []byte, key string, nested int) {
 	for len(text) > 0 {
 		kind, n, err := s.Next(text)
 		if err != nil || s.InString() {
-			w.raise(key, run.EffectDestructive, "something that is not JSON")
+			w.raise(key, core.EffectDestructive, "something that is not JSON")
 			return
 		}
 		piece := text[:n]
@@ -160,7 +160,7 @@ func unquote(piece []byte) string {
 // {"command": {"delete": "users"}}.
 func (w *walk) member(key string, depth int) {
 	if key == "$out" || key == "$merge" {
-		w.raise(key, run.EffectDestructive, key)
+		w.raise(key, core.EffectDestructive, key)
 	}
 	if w.judge.database && depth > 1 && !strings.ContainsAny(key, "_- ") {
 		w.object(key)
@@ -174,7 +174,7 @@ func (w *walk) object(key string) {
 		return
 	}
 	if first := lookup(words[0]); first.bare && first.class == destroys {
-		w.raise(key, run.EffectDestructive, first.verb)
+		w.raise(key, core.EffectDestructive, first.verb)
 	}
 }
 
@@ -182,8 +182,8 @@ func (w *walk) object(key string) {
 func (w *walk) flag(key string) {
 	for _, text := range w.split(key) {
 		word := lookup(text)
-		if word.class == destroys && word.bare || irreversible[text] || text == "force" && w.judge.effect.Kind > run.EffectRead {
-			w.raise(key, run.EffectDestructive, text)
+		if word.class == destroys && word.bare || irreversible[text] || text == "force" && w.judge.effect.Kind > core.EffectRead {
+			w.raise(key, core.EffectDestructive, text)
 		}
 	}
 }
@@ -208,9 +208,9 @@ func (w *walk) text(key, value string, nested int) {
 	case (last == "method" || last == "verb") && isMethod(value), knownMethod(value) && (slices.Contains(words, "method") || slices.Contains(words, "http")):
 		w.method(key, value)
 	case (commands[last] || last == "line" && slices.Contains(words, "command")) && !w.judge.choices[key]:
-		w.raise(key, run.EffectDestructive, "a command")
-	case programs[last] && w.judge.effect.Kind > run.EffectRead && !w.judge.database && strings.ContainsAny(value, "(;={<> \n"):
-		w.raise(key, run.EffectDestructive, "a program")
+		w.raise(key, core.EffectDestructive, "a command")
+	case programs[last] && w.judge.effect.Kind > core.EffectRead && !w.judge.database && strings.ContainsAny(value, "(;={<> \n"):
+		w.raise(key, core.EffectDestructive, "a program")
 	case options[last]:
 		w.commandLine(key, value)
 		w.query(key, last, value)
@@ -235,24 +235,24 @@ func (w *walk) method(key, value string) {
 	switch httpMethods[strings.ToLower(strings.TrimSpace(value))] {
 	case reads:
 	case writes:
-		w.raise(key, run.EffectWrite, value)
+		w.raise(key, core.EffectWrite, value)
 	default:
-		w.raise(key, run.EffectDestructive, value)
+		w.raise(key, core.EffectDestructive, value)
 	}
 }
 
 // commandLine judges arguments of a command: {"args": ["push", "--force"]}.
 func (w *walk) commandLine(key, value string) {
 	if len(value) > maxQuery || strings.ContainsAny(value, ";|&`<>") || strings.Contains(value, "$(") {
-		w.raise(key, run.EffectDestructive, "a command line")
+		w.raise(key, core.EffectDestructive, "a command line")
 		return
 	}
 	for _, part := range strings.Fields(value) {
 		option := strings.TrimLeft(part, "-")
 		if option != part && (hard[option] || strings.HasPrefix(option, "force")) {
-			w.raise(key, run.EffectDestructive, part)
+			w.raise(key, core.EffectDestructive, part)
 		}
-		if j := judgeName(option); j.kind > run.EffectRead && (option == part || j.kind == run.EffectDestructive) {
+		if j := judgeName(option); j.kind > core.EffectRead && (option == part || j.kind == core.EffectDestructive) {
 			w.raise(key, j.kind, j.verb)
 		}
 	}
@@ -266,20 +266,20 @@ func (w *walk) asked(key, value string) {
 		return
 	}
 	if first := lookup(words[0]); !questions[words[0]] && first.class != reads {
-		w.raise(key, run.EffectDestructive, "something that does not begin like a question")
+		w.raise(key, core.EffectDestructive, "something that does not begin like a question")
 	}
 	for i, text := range words {
 		word := lookup(text)
 		changes := word.class == destroys || word.class == writes || word.class > reads && i > 0 && connective[words[i-1]]
 		if word.bare && changes {
-			w.raise(key, run.EffectDestructive, word.verb)
+			w.raise(key, core.EffectDestructive, word.verb)
 		}
 	}
 }
 
 // action judges an argument that names what to do: {"action": "delete"}.
 func (w *walk) action(key, value string) {
-	if j := judgeName(value); j.kind > run.EffectRead {
+	if j := judgeName(value); j.kind > core.EffectRead {
 		w.raise(key, j.kind, j.verb)
 	}
 }
@@ -304,7 +304,7 @@ func (w *walk) query(key, last, value string) {
 			return
 		}
 		if sure[last] {
-			w.raise(key, run.EffectDestructive, "a statement that is not known")
+			w.raise(key, core.EffectDestructive, "a statement that is not known")
 			return
 		}
 		w.script(key, value)
@@ -324,7 +324,7 @@ func (w *walk) query(key, last, value string) {
 func (w *walk) script(key, value string) {
 	for _, path := range []string{"_delete_by_query", "_update_by_query", "_bulk", "_reindex", "_forcemerge", "_close", "_restore", "_shrink", "_rollover", "_execute"} {
 		if strings.Contains(value, path) {
-			w.raise(key, run.EffectDestructive, path)
+			w.raise(key, core.EffectDestructive, path)
 		}
 	}
 	if len(value) > maxQuery || !strings.Contains(value, ".") && !strings.Contains(value, "$") {
@@ -333,14 +333,14 @@ func (w *walk) script(key, value string) {
 	tokens := tokenize(dialects[len(dialects)-1], value)
 	for i, t := range tokens {
 		called := t.kind == tokenWord && i > 0 && tokens[i-1].text == "." && i+1 < len(tokens) && tokens[i+1].text == "("
-		if j := judgeName(t.raw); called && j.kind > run.EffectRead {
+		if j := judgeName(t.raw); called && j.kind > core.EffectRead {
 			w.raise(key, j.kind, j.verb)
 		}
 		if t.text == "]" && i+1 < len(tokens) && tokens[i+1].text == "(" {
-			w.raise(key, run.EffectDestructive, "a function whose name is computed") // db.users["drop"]()
+			w.raise(key, core.EffectDestructive, "a function whose name is computed") // db.users["drop"]()
 		}
 		if t.text == "$" && i+1 < len(tokens) && (tokens[i+1].text == "out" || tokens[i+1].text == "merge") {
-			w.raise(key, run.EffectDestructive, "$"+tokens[i+1].text)
+			w.raise(key, core.EffectDestructive, "$"+tokens[i+1].text)
 		}
 	}
 }

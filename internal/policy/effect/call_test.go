@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 const (
-	read, write, destructive = run.EffectRead, run.EffectWrite, run.EffectDestructive
+	read, write, destructive = core.EffectRead, core.EffectWrite, core.EffectDestructive
 )
 
 // tools of which calls are judged, by the names that the cases use.
-var callTools = map[string]run.Tool{
+var callTools = map[string]core.Tool{
 	"query":          {Server: "postgres", Name: "query", Description: "Run a read-only SQL query"},
 	"query_database": {Name: "query_database", Description: "Queries the database"},
 	"mysql_query":    {Name: "mysql_query", Description: "Run SQL, including INSERT, UPDATE and DELETE"},
@@ -31,7 +31,7 @@ var callTools = map[string]run.Tool{
 
 var callCases = []struct {
 	tool, args string
-	want       run.EffectKind
+	want       core.EffectKind
 }{
 	{"query", `{"sql": "SELECT * FROM users"}`, read},
 	{"query", `{"sql": "select count(*), lower(name) from users where name in ('delete', 'drop table') limit 10"}`, read},

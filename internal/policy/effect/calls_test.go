@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // labelledCall is a call with the effect that it has.
@@ -19,7 +19,7 @@ func TestCallCorpus(t *testing.T) {
 	calls := readLines[labelledCall](t, "calls.jsonl")
 	var stricter int
 	for _, c := range calls {
-		tool := run.Tool{Server: c.Server, Name: c.Name, Description: c.Description}
+		tool := core.Tool{Server: c.Server, Name: c.Name, Description: c.Description}
 		want := kind(t, c.Effect)
 		switch e := NewJudge(&tool, false).Call(c.Arguments); {
 		case e.Kind < want:

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // The bounds of the two errors, as shares of the tools of a part of the corpus.
@@ -26,7 +26,7 @@ type labelled struct {
 }
 
 // kind returns the effect that the text names.
-func kind(t testing.TB, effect string) run.EffectKind {
+func kind(t testing.TB, effect string) core.EffectKind {
 	t.Helper()
 	for k := read; k <= destructive; k++ {
 		if k.String() == effect {
@@ -93,7 +93,7 @@ func measure(t *testing.T, tools []labelled, held bool) {
 		}
 		total++
 		want := kind(t, l.Effect)
-		e := OfTool(&run.Tool{Name: l.Name, Description: l.Description}, false)
+		e := OfTool(&core.Tool{Name: l.Name, Description: l.Description}, false)
 		line := fmt.Sprintf("%s %s is %s, judged %s (%s)", l.Server, l.Name, want, e.Kind, e.Reason)
 		switch {
 		case e.Kind < want:

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // maxDescription bounds how much of a description is judged, in bytes. What instructs comes
@@ -86,9 +86,9 @@ func containsAny(text string, parts []string) bool {
 
 // listed notes one of several verbs that a description begins with.
 func (j *judgement) listed(w word) {
-	kind := run.EffectWrite
+	kind := core.EffectWrite
 	if w.class >= mayDestroy {
-		kind = run.EffectDestructive
+		kind = core.EffectDestructive
 	}
 	if w.class > reads && kind > j.kind {
 		*j = judgement{kind: kind, verb: w.verb, raises: true}
@@ -130,8 +130,8 @@ func verbsOf(part string) (verbs []word) {
 
 // further notes that a description names something that cannot be undone.
 func (j *judgement) further(verb string) {
-	if !j.raises || j.kind < run.EffectDestructive {
-		j.kind, j.verb, j.raises, j.leads = run.EffectDestructive, verb, true, false
+	if !j.raises || j.kind < core.EffectDestructive {
+		j.kind, j.verb, j.raises, j.leads = core.EffectDestructive, verb, true, false
 	}
 }
 
@@ -155,13 +155,13 @@ func leadingVerb(words []string) judgement {
 		w := withObject(lookup(text), nil, objectWords(words[i+1:]))
 		switch {
 		case making[w.verb] && goods[nounOf(lastOf(objectWords(words[i+1:])))]:
-			return judgement{kind: run.EffectDestructive, verb: w.verb, leads: true, raises: true}
+			return judgement{kind: core.EffectDestructive, verb: w.verb, leads: true, raises: true}
 		case w.class == reads && (!mostlyNoun[w.verb] || text == "returns" || determined(words, i)):
-			return judgement{kind: run.EffectRead, verb: w.verb, leads: true}
+			return judgement{kind: core.EffectRead, verb: w.verb, leads: true}
 		case w.class == writes || w.class == mayWrite && determined(words, i):
-			return judgement{kind: run.EffectWrite, verb: w.verb, leads: true, raises: true}
+			return judgement{kind: core.EffectWrite, verb: w.verb, leads: true, raises: true}
 		case w.class == destroys || w.class == mayDestroy && determined(words, i):
-			return judgement{kind: run.EffectDestructive, verb: w.verb, leads: true, raises: !runsQuery(words[i:])}
+			return judgement{kind: core.EffectDestructive, verb: w.verb, leads: true, raises: !runsQuery(words[i:])}
 		}
 		return judgement{}
 	}

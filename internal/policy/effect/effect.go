@@ -4,7 +4,7 @@
 package effect
 
 import (
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // OfTool returns the effect of a tool by its name, its description and its annotations.
@@ -13,57 +13,57 @@ import (
 // alone if the name has no verb, and a tool that says nothing is taken to write.
 // Annotations can raise the effect too. They lower it only if the server is trusted, because
 // they are as much the server's claim as everything else that it sends.
-func OfTool(t *run.Tool, trusted bool) run.Effect {
+func OfTool(t *core.Tool, trusted bool) core.Effect {
 	e := stated(t)
 	hinted, reason, ok := annotated(t.Annotations)
 	switch {
 	case !ok || hinted == e.Kind:
 		return e
 	case hinted > e.Kind, trusted:
-		return run.Effect{Kind: hinted, Reason: reason}
+		return core.Effect{Kind: hinted, Reason: reason}
 	}
 	e.Reason += "; the server says otherwise, and is not trusted"
 	return e
 }
 
 // annotated returns what MCP's annotations claim. ok is false if they claim nothing.
-func annotated(a run.Annotations) (kind run.EffectKind, reason string, ok bool) {
+func annotated(a core.Annotations) (kind core.EffectKind, reason string, ok bool) {
 	is := func(b *bool, v bool) bool { return b != nil && *b == v }
 	switch {
 	case is(a.ReadOnly, true): // the other hints mean nothing then
-		return run.EffectRead, "the server says that it only reads", true
+		return core.EffectRead, "the server says that it only reads", true
 	case is(a.Destructive, true):
-		return run.EffectDestructive, "the server says that it may destroy", true
+		return core.EffectDestructive, "the server says that it may destroy", true
 	case is(a.Destructive, false):
-		return run.EffectWrite, "the server says that it destroys nothing", true
+		return core.EffectWrite, "the server says that it destroys nothing", true
 	case is(a.ReadOnly, false):
-		return run.EffectWrite, "the server says that it does not only read", true
+		return core.EffectWrite, "the server says that it does not only read", true
 	}
-	return run.EffectWrite, "", false
+	return core.EffectWrite, "", false
 }
 
 // stated returns the effect that a tool's name and description state.
-func stated(t *run.Tool) run.Effect {
+func stated(t *core.Tool) core.Effect {
 	name := judgeName(t.Name)
 	about := judgeDescription(t.Description)
 	switch {
 	case name.verb == "" && about.verb == "":
-		return run.Effect{Kind: max(run.EffectWrite, about.kind), Reason: "nothing says what it does"}
+		return core.Effect{Kind: max(core.EffectWrite, about.kind), Reason: "nothing says what it does"}
 	case name.verb == "":
-		return run.Effect{Kind: about.kind, Reason: "its description says " + about.verb}
-	case name.kind > run.EffectRead && name.doubtful && about.leads && about.kind == run.EffectRead:
-		return run.Effect{Kind: run.EffectRead, Reason: "its description says " + about.verb}
-	case name.kind == run.EffectRead && name.guessed && !(about.leads && about.kind == run.EffectRead):
-		return run.Effect{Kind: max(run.EffectWrite, about.kind), Reason: "its name may have a verb that is not known before " + name.verb}
+		return core.Effect{Kind: about.kind, Reason: "its description says " + about.verb}
+	case name.kind > core.EffectRead && name.doubtful && about.leads && about.kind == core.EffectRead:
+		return core.Effect{Kind: core.EffectRead, Reason: "its description says " + about.verb}
+	case name.kind == core.EffectRead && name.guessed && !(about.leads && about.kind == core.EffectRead):
+		return core.Effect{Kind: max(core.EffectWrite, about.kind), Reason: "its name may have a verb that is not known before " + name.verb}
 	case about.kind > name.kind && about.raises:
-		return run.Effect{Kind: about.kind, Reason: "its name says " + name.verb + ", and its description " + about.verb}
+		return core.Effect{Kind: about.kind, Reason: "its name says " + name.verb + ", and its description " + about.verb}
 	}
-	return run.Effect{Kind: name.kind, Reason: "its name says " + name.verb}
+	return core.Effect{Kind: name.kind, Reason: "its name says " + name.verb}
 }
 
 // judgement is what a text says about an effect.
 type judgement struct {
-	kind run.EffectKind
+	kind core.EffectKind
 	verb string // the word or phrase that decides, "" if none does
 
 	doubtful bool // of a name: the verb may be a noun: list_order
@@ -73,7 +73,7 @@ type judgement struct {
 }
 
 // raise keeps the further one of two judgements.
-func (j *judgement) raise(kind run.EffectKind, verb string, doubtful bool) {
+func (j *judgement) raise(kind core.EffectKind, verb string, doubtful bool) {
 	if j.verb == "" || kind > j.kind {
 		j.kind, j.verb, j.doubtful = kind, verb, doubtful
 	}

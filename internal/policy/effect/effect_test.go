@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 func TestOfTool(t *testing.T) {
 	yes, no := true, false
 	for _, c := range []struct {
 		name, description string
-		hints             run.Annotations
+		hints             core.Annotations
 		trusted           bool
-		want              run.EffectKind
+		want              core.EffectKind
 		reason            string
 	}{
 		{name: "list_issues", want: read, reason: "its name says list"},
@@ -30,15 +30,15 @@ func TestOfTool(t *testing.T) {
 		{name: "contacts", description: "Deletes a contact.", want: destructive, reason: "its description says delete"},
 		{name: "contacts", description: "The contacts of a person.", want: write, reason: "nothing says"},
 		{name: "update_row", description: "Changes a row. This cannot be undone.", want: destructive, reason: "cannot be undone"},
-		{name: "list_issues", hints: run.Annotations{Destructive: &yes}, want: destructive, reason: "the server says that it may destroy"},
-		{name: "list_issues", hints: run.Annotations{ReadOnly: &no}, want: write, reason: "does not only read"},
-		{name: "delete_file", hints: run.Annotations{ReadOnly: &yes}, want: destructive, reason: "not trusted"},
-		{name: "delete_file", hints: run.Annotations{ReadOnly: &yes}, trusted: true, want: read, reason: "only reads"},
-		{name: "send_mail", hints: run.Annotations{ReadOnly: &no, Destructive: &no}, trusted: true, want: write, reason: "destroys nothing"},
-		{name: "list_issues", hints: run.Annotations{ReadOnly: &no}, trusted: true, want: write, reason: "does not only read"},
+		{name: "list_issues", hints: core.Annotations{Destructive: &yes}, want: destructive, reason: "the server says that it may destroy"},
+		{name: "list_issues", hints: core.Annotations{ReadOnly: &no}, want: write, reason: "does not only read"},
+		{name: "delete_file", hints: core.Annotations{ReadOnly: &yes}, want: destructive, reason: "not trusted"},
+		{name: "delete_file", hints: core.Annotations{ReadOnly: &yes}, trusted: true, want: read, reason: "only reads"},
+		{name: "send_mail", hints: core.Annotations{ReadOnly: &no, Destructive: &no}, trusted: true, want: write, reason: "destroys nothing"},
+		{name: "list_issues", hints: core.Annotations{ReadOnly: &no}, trusted: true, want: write, reason: "does not only read"},
 		{name: "", want: write, reason: "nothing"},
 	} {
-		e := OfTool(&run.Tool{Name: c.name, Description: c.description, Annotations: c.hints}, c.trusted)
+		e := OfTool(&core.Tool{Name: c.name, Description: c.description, Annotations: c.hints}, c.trusted)
 		if e.Kind != c.want || !strings.Contains(e.Reason, c.reason) {
 			t.Errorf("%s: %s, %q; want %s, %q", c.name, e.Kind, e.Reason, c.want, c.reason)
 		}
@@ -53,13 +53,13 @@ func TestEffectsOfCatalogs(t *testing.T) {
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 	var total, silent, untold int
-	counts := map[run.EffectKind]int{}
+	counts := map[core.EffectKind]int{}
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var list struct{ Tools []run.Tool }
+		var list struct{ Tools []core.Tool }
 		if err := json.Unmarshal(text, &list); err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestEffectsOfCatalogs(t *testing.T) {
 			e := OfTool(&tool, false)
 			total++
 			counts[e.Kind]++
-			if tool.Annotations == (run.Annotations{}) {
+			if tool.Annotations == (core.Annotations{}) {
 				silent++
 			}
 			if strings.HasPrefix(e.Reason, "nothing") {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // FuzzName checks that a destructive verb is found in every name, in every case of letters.
@@ -18,13 +18,13 @@ func FuzzName(f *testing.F) {
 		if !utf8.ValidString(name) || !utf8.ValidString(description) {
 			return
 		}
-		plain := OfTool(&run.Tool{Name: name, Description: description}, false)
+		plain := OfTool(&core.Tool{Name: name, Description: description}, false)
 		for _, with := range []string{name + "_delete", "delete_" + name, name + "-DELETE", name + ".purge.v2"} {
-			if e := OfTool(&run.Tool{Name: with, Description: description}, false); e.Kind != destructive {
+			if e := OfTool(&core.Tool{Name: with, Description: description}, false); e.Kind != destructive {
 				t.Errorf("%q is judged %s (%s)", with, e.Kind, e.Reason)
 			}
 		}
-		raised := OfTool(&run.Tool{Name: name, Description: "Permanently deletes it. " + description}, false)
+		raised := OfTool(&core.Tool{Name: name, Description: "Permanently deletes it. " + description}, false)
 		if raised.Kind < plain.Kind || raised.Kind != destructive {
 			t.Errorf("%q with a description that says delete is judged %s (%s)", name, raised.Kind, raised.Reason)
 		}
@@ -48,8 +48,8 @@ func FuzzQuery(f *testing.F) {
 	for _, s := range readStatements(f) {
 		f.Add(s.text)
 	}
-	judge := NewJudge(&run.Tool{Server: "postgres", Name: "query"}, false)
-	call := func(text string) run.EffectKind {
+	judge := NewJudge(&core.Tool{Server: "postgres", Name: "query"}, false)
+	call := func(text string) core.EffectKind {
 		args, err := json.Marshal(map[string]string{"sql": text})
 		if err != nil {
 			return destructive
@@ -109,7 +109,7 @@ func FuzzCall(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, args string) {
 		tool, ok := callTools[name]
 		if !ok {
-			tool = run.Tool{Name: name}
+			tool = core.Tool{Name: name}
 		}
 		judge := NewJudge(&tool, false)
 		if !json.Valid([]byte(args)) || !strings.HasPrefix(args, "{") {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // judgeGraphQL judges a GraphQL document by the fields of its mutations. ok is false if it has
@@ -14,7 +14,7 @@ func judgeGraphQL(text string) (j judgement, ok bool) {
 		return judgement{}, false
 	}
 	if len(text) > maxQuery {
-		return judgement{kind: run.EffectDestructive, verb: "a mutation that is too long to be judged"}, true
+		return judgement{kind: core.EffectDestructive, verb: "a mutation that is too long to be judged"}, true
 	}
 	tokens := tokenize(dialects[len(dialects)-1], text)
 	braces, parens, mutates := 0, 0, false
@@ -33,7 +33,7 @@ func judgeGraphQL(text string) (j judgement, ok bool) {
 		case t.kind != tokenWord:
 		case t.text == "mutation" && braces == 0 && opensSelection(tokens[i+1:]):
 			ok, mutates = true, true
-			j.raise(run.EffectWrite, "mutation", false)
+			j.raise(core.EffectWrite, "mutation", false)
 		case mutates && braces == 1:
 			if name := judgeName(t.raw); name.kind > j.kind {
 				j.raise(name.kind, "mutation "+t.raw, false)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // judgeName finds the furthest verb of a tool's name. Words that are verbs and nouns, such as
@@ -12,15 +12,15 @@ import (
 func judgeName(name string) judgement {
 	words := splitWords(name)
 	if mixed, ok := mixesScripts(words); ok {
-		return judgement{kind: run.EffectDestructive, verb: "a word of several alphabets, " + mixed}
+		return judgement{kind: core.EffectDestructive, verb: "a word of several alphabets, " + mixed}
 	}
-	j := judgement{kind: run.EffectRead}
+	j := judgement{kind: core.EffectRead}
 	words = withoutMethod(words, &j)
 	if slices.Contains(words, "force") && slices.Contains(words, "push") {
-		j.raise(run.EffectDestructive, "force push", false)
+		j.raise(core.EffectDestructive, "force push", false)
 	}
 	if verb := scattered(words); verb != "" {
-		j.raise(run.EffectDestructive, verb, false)
+		j.raise(core.EffectDestructive, verb, false)
 	}
 	end := tail(words)
 	reading := "" // the reading verb that the name begins with, after nouns at most
@@ -36,7 +36,7 @@ func judgeName(name string) judgement {
 		if kind, doubtful, counts := w.counts(p); counts {
 			j.raise(kind, w.verb, doubtful)
 		}
-		if w.class == reads && reading == "" && j.kind == run.EffectRead {
+		if w.class == reads && reading == "" && j.kind == core.EffectRead {
 			reading, j.guessed = w.verb, guesses(words, i)
 		}
 	}
@@ -170,18 +170,18 @@ type position struct {
 
 // counts reports whether a word counts as a verb at its position, and how far it goes.
 // doubtful says that it may be a noun.
-func (w word) counts(p position) (kind run.EffectKind, doubtful, ok bool) {
+func (w word) counts(p position) (kind core.EffectKind, doubtful, ok bool) {
 	switch w.class {
 	case destroys:
-		return run.EffectDestructive, false, w.bare || p.alone
+		return core.EffectDestructive, false, w.bare || p.alone
 	case mayDestroy:
-		return run.EffectDestructive, p.reading != "" || w.plural(), p.alone || p.made || w.bare && (p.joined || w.follows(p))
+		return core.EffectDestructive, p.reading != "" || w.plural(), p.alone || p.made || w.bare && (p.joined || w.follows(p))
 	case writes:
-		return run.EffectWrite, false, p.alone || w.bare && (p.joined || !onlyVerb[p.reading])
+		return core.EffectWrite, false, p.alone || w.bare && (p.joined || !onlyVerb[p.reading])
 	case mayWrite:
-		return run.EffectWrite, p.reading != "" || w.plural(), p.alone || w.bare && (p.joined || w.follows(p))
+		return core.EffectWrite, p.reading != "" || w.plural(), p.alone || w.bare && (p.joined || w.follows(p))
 	case reads:
-		return run.EffectRead, false, true
+		return core.EffectRead, false, true
 	}
 	return 0, false, false
 }
@@ -227,7 +227,7 @@ func nounOf(text string) string {
 // readsNoun lets a name only read that has a noun first and a reading verb last, order_get, or
 // right behind the noun, order_get_status. end is where the name ends but for what tail finds.
 func readsNoun(j judgement, words []string, end int) judgement {
-	if end < 2 || j.kind == run.EffectRead {
+	if end < 2 || j.kind == core.EffectRead {
 		return j
 	}
 	var first word
@@ -250,9 +250,9 @@ func readsNoun(j judgement, words []string, end int) judgement {
 	last := lookup(words[end-1])
 	switch noun := documents[first.verb] || goods[first.verb] || nominal[first.verb]; {
 	case noun && onlyVerb[last.verb] || documents[first.verb] && last.class == reads || goods[first.verb] && listing[last.text]:
-		return judgement{kind: run.EffectRead, verb: last.text}
+		return judgement{kind: core.EffectRead, verb: last.text}
 	case reading != "":
-		return judgement{kind: run.EffectRead, verb: reading}
+		return judgement{kind: core.EffectRead, verb: reading}
 	}
 	return j
 }
@@ -263,7 +263,7 @@ func withoutMethod(words []string, j *judgement) []string {
 	if len(words) < 3 || words[0] != "api" || words[1] != "post" {
 		return words
 	}
-	j.raise(run.EffectWrite, "post", false)
+	j.raise(core.EffectWrite, "post", false)
 	return words[2:]
 }
 

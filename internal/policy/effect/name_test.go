@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 func TestNounFirstNames(t *testing.T) {
@@ -89,7 +89,7 @@ func TestVerbsCountAnywhere(t *testing.T) {
 
 // Verbs count in other languages, without anything between words, and with something inside of them.
 func TestVerbsInOtherGuise(t *testing.T) {
-	for name, want := range map[string]run.EffectKind{
+	for name, want := range map[string]core.EffectKind{
 		"workspace_teardown": destructive, "account_closeout": destructive, "session_killall": destructive, "domain_unregister": destructive, "rmrf": destructive,
 		"删除记录": destructive, "用户注销接口": destructive, "レコード削除": destructive, "注文を取り消す": destructive, "사용자삭제": destructive, "удаляет_запись": destructive, "kunde_löscht": destructive, "client_supprime": destructive,
 		"查询记录": read, "レコード検索": read,
@@ -105,7 +105,7 @@ func TestVerbsInOtherGuise(t *testing.T) {
 func TestDescriptionRaises(t *testing.T) {
 	for _, c := range []struct {
 		name, description string
-		want              run.EffectKind
+		want              core.EffectKind
 	}{
 		{"get_report", "Gets a report.", read},
 		{"get_report", "Permanently deletes the report. This cannot be undone.", destructive},
@@ -150,7 +150,7 @@ func TestDescriptionRaises(t *testing.T) {
 		{"get_row", "Supprime le client.", destructive},
 		{"put_file", "Write a new file or completely overwrite an existing file", destructive},
 	} {
-		e := OfTool(&run.Tool{Name: c.name, Description: c.description}, false)
+		e := OfTool(&core.Tool{Name: c.name, Description: c.description}, false)
 		if e.Kind != c.want {
 			t.Errorf("%s, %q: judged %s (%s), want %s", c.name, c.description, e.Kind, e.Reason, c.want)
 		}

@@ -3,7 +3,7 @@ package effect
 import (
 	"strings"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // maxQuery bounds a query that is judged, in bytes. A longer one counts as one that cannot be
@@ -15,13 +15,13 @@ const maxQuery = 256 << 10
 // statement, procedure or function.
 func judgeQuery(text string) (j judgement, ok bool) {
 	if len(text) > maxQuery {
-		return judgement{kind: run.EffectDestructive, verb: "a query that is too long to be judged"}, true
+		return judgement{kind: core.EffectDestructive, verb: "a query that is too long to be judged"}, true
 	}
 	if !startsQuery(text) {
 		return judgement{}, false
 	}
 	for _, d := range dialects {
-		q := query{tokens: tokenize(d, text), judgement: judgement{kind: run.EffectRead, verb: "select"}}
+		q := query{tokens: tokenize(d, text), judgement: judgement{kind: core.EffectRead, verb: "select"}}
 		q.judge()
 		j.raise(q.kind, q.verb, false)
 	}
@@ -84,9 +84,9 @@ func (q *query) judge() {
 func (q *query) quoted(i int, kind tokenKind) {
 	switch {
 	case q.start == begins:
-		q.raise(run.EffectDestructive, "a statement that is not known", false)
+		q.raise(core.EffectDestructive, "a statement that is not known", false)
 	case kind == tokenName && q.sign(i+1) == "(" && !q.names(i):
-		q.raise(run.EffectDestructive, "a function with a quoted name", false)
+		q.raise(core.EffectDestructive, "a function with a quoted name", false)
 	}
 	q.start = inside
 }
@@ -100,13 +100,13 @@ func (q *query) punctuation(i int, sign string) {
 		q.start = maybe
 	case sign == "(" && q.start != inside && i+1 < len(q.tokens) && q.sign(i+1) != ";":
 	case q.start == begins:
-		q.raise(run.EffectDestructive, "a statement that is not known", false)
+		q.raise(core.EffectDestructive, "a statement that is not known", false)
 		q.start = inside
 	default:
 		q.start = inside
 	}
 	if sign == ":" && q.sign(i+1) == "=" {
-		q.raise(run.EffectWrite, ":=", false)
+		q.raise(core.EffectWrite, ":=", false)
 	}
 }
 
@@ -139,9 +139,9 @@ func (q *query) word(i int, w string) {
 			q.anywhere(i, w)
 		}
 	case q.graph && (w == "set" || w == "create" || w == "merge" || w == "foreach" || w == "load"):
-		q.raise(run.EffectWrite, w, false)
+		q.raise(core.EffectWrite, w, false)
 	case q.graph && (w == "remove" || w == "detach"), q.sparq && (w == "clear" || w == "load" || w == "move" || w == "copy" || w == "add"):
-		q.raise(run.EffectDestructive, w, false)
+		q.raise(core.EffectDestructive, w, false)
 	case !q.excepted(i, w):
 		q.anywhere(i, w)
 	}
@@ -154,33 +154,33 @@ func (q *query) word(i int, w string) {
 func (q *query) statement(w string) {
 	switch statements[w] {
 	case unknown:
-		q.raise(run.EffectDestructive, "a statement that is not known", false)
+		q.raise(core.EffectDestructive, "a statement that is not known", false)
 	case writes:
-		q.raise(run.EffectWrite, w, false)
+		q.raise(core.EffectWrite, w, false)
 	case destroys:
-		q.raise(run.EffectDestructive, w, false)
+		q.raise(core.EffectDestructive, w, false)
 	}
 }
 
 // anywhere judges words that change data wherever they stand, as in a CTE or after another
 // statement without a semicolon.
 func (q *query) anywhere(i int, w string) {
-	if q.kind == run.EffectDestructive {
+	if q.kind == core.EffectDestructive {
 		return // nothing is further
 	}
 	switch reserved[w] {
 	case writes:
-		q.raise(run.EffectWrite, w, false)
+		q.raise(core.EffectWrite, w, false)
 	case destroys:
-		q.raise(run.EffectDestructive, w, false)
+		q.raise(core.EffectDestructive, w, false)
 	}
 	switch {
 	case w == "update" && !q.has(i, "where") && !q.merges(i):
-		q.raise(run.EffectDestructive, "update without where", false)
+		q.raise(core.EffectDestructive, "update without where", false)
 	case w == "update" && q.matchesAll(i):
-		q.raise(run.EffectDestructive, "update where everything matches", false)
+		q.raise(core.EffectDestructive, "update where everything matches", false)
 	case w == "restore" && (q.text(i+1) == "database" || q.text(i+1) == "log"):
-		q.raise(run.EffectDestructive, w, false)
+		q.raise(core.EffectDestructive, w, false)
 	}
 }
 
@@ -253,13 +253,13 @@ func (q *query) pragma(i int) {
 		name = q.text(i + 3)
 	}
 	if !readingPragmas[name] || q.hasSign("=") {
-		q.raise(run.EffectWrite, "pragma", false)
+		q.raise(core.EffectWrite, "pragma", false)
 	}
 }
 
 // function judges a call at i. One that is not known may do anything.
 func (q *query) function(i int, w string) {
-	if q.text(i-1) == "pragma" || q.kind == run.EffectDestructive {
+	if q.text(i-1) == "pragma" || q.kind == core.EffectDestructive {
 		return
 	}
 	if w == "create" || w == "merge" && (q.first == w || q.graph) || w == "conflict" && q.text(i-1) == "on" && q.first == "insert" {
@@ -269,14 +269,14 @@ func (q *query) function(i int, w string) {
 		return
 	}
 	for _, prefix := range purePrefixes {
-		if strings.HasPrefix(w, prefix) && judgeName(w).kind == run.EffectRead {
+		if strings.HasPrefix(w, prefix) && judgeName(w).kind == core.EffectRead {
 			return
 		}
 	}
 	if q.sign(i-1) == "." && (q.text(i-2) == "pg_catalog" || q.text(i-2) == "information_schema") && pureFunctions[w] {
 		return
 	}
-	q.raise(run.EffectDestructive, "the function "+w, false)
+	q.raise(core.EffectDestructive, "the function "+w, false)
 }
 
 // names reports whether the word or quoted name at i, with a parenthesis behind it, names columns

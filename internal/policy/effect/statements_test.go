@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"retort/internal/run"
+	"retort/internal/core"
 )
 
 // statement is one of the table of statements.
 type statement struct {
 	dialect, text string
-	want          run.EffectKind
+	want          core.EffectKind
 }
 
 // readStatements reads the table of statements.
@@ -46,12 +46,12 @@ func TestStatements(t *testing.T) {
 		t.Fatalf("the table has %d statements", len(list))
 	}
 	tools := []struct {
-		tool run.Tool
+		tool core.Tool
 		key  string
 	}{
-		{run.Tool{Server: "postgres", Name: "query", Description: "Run a read-only SQL query"}, "sql"},
-		{run.Tool{Name: "execute_sql", Description: "Executes SQL in the database."}, "query"},
-		{run.Tool{Name: "data", Description: "Returns data."}, "sql"},
+		{core.Tool{Server: "postgres", Name: "query", Description: "Run a read-only SQL query"}, "sql"},
+		{core.Tool{Name: "execute_sql", Description: "Executes SQL in the database."}, "query"},
+		{core.Tool{Name: "data", Description: "Returns data."}, "sql"},
 	}
 	for _, c := range tools {
 		judge, stricter := NewJudge(&c.tool, false), 0
@@ -78,7 +78,7 @@ func TestStatements(t *testing.T) {
 // TestDisguisedStatements checks that no statement of the table is judged milder in another
 // form: as FuzzQuery makes them, in EXPLAIN ANALYZE, in a CTE and behind other statements.
 func TestDisguisedStatements(t *testing.T) {
-	judge := NewJudge(&run.Tool{Server: "postgres", Name: "query"}, false)
+	judge := NewJudge(&core.Tool{Server: "postgres", Name: "query"}, false)
 	for _, s := range readStatements(t) {
 		list := disguises(s.text)
 		switch first, _, _ := strings.Cut(strings.ToLower(s.text), " "); first {

@@ -1,0 +1,232 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"retort/internal/agent/model"
+	"retort/internal/agent/templates"
+	"retort/internal/core"
+)
+
+// attempts has programs written until one does the task.
+func (w *work) attempts(ctx context.Context) core.Outcome {
+	for {
+		w.attempt++
+		reply, refused := w.write(ctx)
+		if refused != nil {
+			w.attempt--
+			return w.broken(refused)
+		}
+		code, missing := w.programOf(ctx, reply)
+		if missing == "" {
+			w.code = code
+			return w.perform(ctx)
+		}
+		if w.attempt >= w.options.Attempts {
+			return w.refused(core.Errorf(core.KindRuntime, "orchestrator", "the model has written no program in %d attempts: %s", w.attempt, missing).
+				WithHint("say the task more precisely, or use a model that writes programs"))
+		}
+		if refused := w.mend(templates.RepairData{Message: missing}, reply.Text); refused != nil {
+			return w.refused(refused)
+		}
+	}
+}
+
+// broken is the end of a task whose model cannot be asked any more. What its programs have done is told.
+func (w *work) broken(e *core.Error) core.Outcome {
+	o := w.refused(e)
+	if n := len(w.effects.List()); n > 0 {
+		o.Warnings = append(o.Warnings, fmt.Sprintf("%d calls with effects were made before; they are listed as calls", n))
+	}
+	return o
+}
+
+// write asks the model.
+func (w *work) write(ctx context.Context) (model.Reply, *core.Error) {
+	p, refused := w.ask()
+	if refused != nil {
+		return model.Reply{}, refused
+	}
+	if refused := w.step(core.PhaseWrite, map[string]any{"model": w.model.Name(), "input_tokens": w.sizeOf(p)}, "the model writes a program"); refused != nil {
+		return model.Reply{}, refused
+	}
+	told := time.Now()
+	p.Told = func(bytes int) {
+		if time.Since(told) > time.Second {
+			told = time.Now()
+			w.tell(core.PhaseWrite, fmt.Sprintf("the model writes a program: %d bytes", bytes))
+		}
+	}
+	w.use.Requests++
+	reply, refused := w.model.Reply(ctx, p)
+	w.use.InputTokens, w.use.OutputTokens = w.use.InputTokens+max(reply.Input, 0), w.use.OutputTokens+max(reply.Output, 0)
+	w.use.Estimated = w.use.Estimated || reply.Estimated
+	if reply.Model != "" {
+		w.use.Name = reply.Model
+	}
+	return reply, refused
+}
+
+// ask makes the prompt: the task, and of what was said since only the last program and what is wrong with it.
+func (w *work) ask() (model.Prompt, *core.Error) {
+	system, refused := w.Templates.Render(templates.System, templates.SystemData{Language: w.language(), Python: w.python()})
+	if refused == nil && w.prompt == "" {
+		w.prompt, refused = w.Templates.Render(templates.Task, w.data())
+	}
+	if refused != nil {
+		return model.Prompt{}, refused
+	}
+	p := model.Prompt{System: system, Messages: []model.Message{{Role: model.User, Text: w.prompt}}, Count: w.Count}
+	if w.repair != "" {
+		p.Messages = append(p.Messages, model.Message{Role: model.Assistant, Text: w.answer}, model.Message{Role: model.User, Text: w.repair})
+	}
+	for i := range p.Messages { // once more, whole: what is in definitions and errors is hidden as well
+		if p.Messages[i].Text, refused = w.Screen.Text(w.task.Session, p.Messages[i].Text); refused != nil {
+			return model.Prompt{}, refused
+		}
+	}
+	left := w.options.Tokens - w.use.InputTokens - w.use.OutputTokens - w.sizeOf(p)
+	if p.MaxTokens = min(w.options.MaxTokens, left); p.MaxTokens < leastAnswer {
+		return p, core.Errorf(core.KindLimit, "orchestrator", "the task has used %d tokens of the model, and another attempt would be more than %d", w.use.InputTokens+w.use.OutputTokens, w.options.Tokens).
+			WithHint("orchestrator.tokens in retort.yaml allows more")
+	}
+	return p, nil
+}
+
+// leastAnswer is the room that a program needs, in tokens.
+const leastAnswer = 64
+
+func (w *work) sizeOf(p model.Prompt) int {
+	n := w.Count(p.System)
+	for _, m := range p.Messages {
+		n += w.Count(m.Text)
+	}
+	return n
+}
+
+// perform runs the program.
+func (w *work) perform(ctx context.Context) core.Outcome {
+	facts, id := map[string]any{}, ""
+	if w.task.Job != "" {
+		id = core.ProgramOf(w.task.Job, w.attempt)
+		facts["execution"] = id
+	}
+	if refused := w.step(core.PhaseRun, facts, fmt.Sprintf("program %d is checked and run", w.attempt)); refused != nil {
+		return w.refused(refused)
+	}
+	req := core.Request{
+		ID: id, Noted: w.task.Job != "", Session: w.task.Session, Client: w.task.Client, Language: w.task.Language, Code: w.prelude() + w.code,
+		Only: w.only, Effects: w.effects, Private: w.model != nil, Limits: w.task.Budget.Limits,
+		Progress: func(calls int) { w.tell(core.PhaseRun, fmt.Sprintf("program %d: %d tool calls", w.attempt, calls)) },
+	}
+	return w.after(ctx, w.Runner.Execute(ctx, req))
+}
+
+// after decides what becomes of a task after one of its programs.
+func (w *work) after(ctx context.Context, o core.Outcome) core.Outcome {
+	if o.Status == core.StatusPendingApproval {
+		w.Parked.put(o.ExecutionID, w)
+		return w.report(o)
+	}
+	o.Error = w.placed(o.Error)
+	if w.model == nil || !mendable(o) || ctx.Err() != nil {
+		return w.report(o)
+	}
+	if w.attempt >= w.options.Attempts {
+		o.Warnings = append(o.Warnings, fmt.Sprintf("the model has tried it %d times", w.attempt))
+		return w.report(o)
+	}
+	if refused := w.mend(w.diagnosis(ctx, o), w.code); refused != nil {
+		return w.report(o)
+	}
+	next := w.attempts(ctx)
+	if next.ExecutionID == w.id { // no other program has run: what there is is of this one
+		o.Warnings = append(o.Warnings, "it could not be mended: "+next.Error.Message)
+		return w.report(o)
+	}
+	return next
+}
+
+// mendable reports whether another program may do better. What a person or a rule has refused is not tried in
+// another way.
+func mendable(o core.Outcome) bool {
+	switch o.Status {
+	case core.StatusTimeout, core.StatusMemoryLimit, core.StatusOutputLimit, core.StatusCallLimit:
+		return true
+	case core.StatusRejected, core.StatusError:
+		return o.Error != nil && slices.Contains([]core.Kind{
+			core.KindSyntax, core.KindType, core.KindPolicy, core.KindRuntime, core.KindToolError, core.KindToolNotFound, core.KindInvalidArguments, core.KindLimit, core.KindUpstreamTimeout,
+		}, o.Error.Kind)
+	}
+	return false
+}
+
+// diagnosis is what the model is told. The words of servers are in it, so instructions are taken out.
+func (w *work) diagnosis(ctx context.Context, o core.Outcome) templates.RepairData {
+	d := templates.RepairData{Program: true, Status: string(o.Status)}
+	if e := o.Error; e != nil {
+		d.Kind, d.Line = string(e.Kind), e.Line
+		d.Message, d.Hint, d.Frame = w.Screen.Cleaned(clipped(e.Message)), w.Screen.Cleaned(clipped(e.Hint)), w.Screen.Cleaned(clipped(e.Frame))
+		w.defineMore(ctx, *e)
+	}
+	return d
+}
+
+// defineMore gives the full definitions of the tools that the program names, where it has used them wrongly: a line each was
+// not enough.
+func (w *work) defineMore(ctx context.Context, e core.Error) {
+	if e.Kind != core.KindType && e.Kind != core.KindInvalidArguments && e.Kind != core.KindToolError {
+		return
+	}
+	for i, o := range w.offers {
+		if w.full[o.Name] || !mentions(w.code, o) {
+			continue
+		}
+		more, refused := w.Finder.Offer(ctx, []string{o.Server + "__" + o.Tool}, w.task.Language, true)
+		if refused == nil && len(more) == 1 {
+			w.offers[i], w.full[o.Name], w.prompt = more[0], true, ""
+		}
+	}
+}
+
+// mend makes what the model is told of its last answer.
+func (w *work) mend(d templates.RepairData, answer string) *core.Error {
+	d.Effects, d.Left = w.past(), w.options.Attempts-w.attempt-1
+	text, refused := w.Templates.Render(templates.Repair, d)
+	if refused != nil {
+		return refused
+	}
+	if d.Program {
+		answer = "```\n" + answer + "\n```"
+	}
+	w.answer, w.repair = clippedTo(answer, maxAnswer), text
+	return nil
+}
+
+// Waits reports whether a task of the principal waits with this execution.
+func (o *Orchestrator) Waits(execution string) bool {
+	return o.Parked.get(execution, o.Principal) != nil
+}
+
+// Resume goes on with a task of which a program waited for a person; see Run.
+func (o *Orchestrator) Resume(ctx context.Context, execution string, patience time.Duration) core.Outcome {
+	p := o.Parked.get(execution, o.Principal)
+	if p == nil {
+		return o.Runner.Resume(ctx, execution, patience)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if o.Parked.get(execution, o.Principal) != p { // somebody else has gone on with it
+		return o.Runner.Resume(ctx, execution, patience)
+	}
+	out := o.Runner.Resume(ctx, execution, patience)
+	if out.Status == core.StatusPendingApproval {
+		return p.work.report(out)
+	}
+	o.Parked.remove(execution)
+	p.work.Orchestrator = o
+	return p.work.after(ctx, out)
+}

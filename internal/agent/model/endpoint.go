@@ -1,0 +1,291 @@
+package model
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"retort/internal/core"
+)
+
+// Bounds of one answer.
+const (
+	tries        = 4
+	firstPause   = 500 * time.Millisecond
+	longestPause = 30 * time.Second // that an endpoint may ask for
+	maxErrorBody = 64 << 10
+	maxStream    = 16 << 20 // bytes of an answer with everything around its text
+	bytesOfToken = 8        // beyond so many for each token an answer is cut
+)
+
+// Format is how an endpoint is spoken to.
+type Format string
+
+// The formats.
+const (
+	OpenAI    Format = "openai"    // chat completions, as Ollama and vLLM have them, too
+	Anthropic Format = "anthropic" // messages
+)
+
+// Options say where a model is. URL and Model are needed.
+type Options struct {
+	Format  Format
+	URL     string // without /chat/completions or /messages
+	Model   string
+	Key     string
+	Timeout time.Duration // of one answer with everything that is tried again; 2 minutes if 0
+	// Dial connects to an IP address; the machine's if nil.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Pause waits before it is tried again; nil waits.
+	Pause func(ctx context.Context, d time.Duration) error
+}
+
+// Endpoint is a model behind an address.
+type Endpoint struct {
+	o      Options
+	client *http.Client
+}
+
+// New returns a model behind an address: https, or http on this machine.
+func New(o Options) (*Endpoint, *core.Error) {
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, core.Errorf(core.KindInvalidArguments, "model", "model.url is no address such as https://example.com/v1")
+	}
+	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
+		return nil, core.Errorf(core.KindInvalidArguments, "model", "model.url: plain http is for this machine alone, and %s is not", core.Legible(u.Hostname())).
+			WithHint("use https, or an address such as http://127.0.0.1:11434/v1")
+	}
+	o.Timeout = cmp.Or(o.Timeout, 2*time.Minute)
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{Timeout: 10 * time.Second}).DialContext
+	}
+	if o.Pause == nil {
+		o.Pause = pause
+	}
+	o.URL = strings.TrimRight(o.URL, "/")
+	t := &http.Transport{
+		DialContext: judged{o.Dial, u.Scheme == "http"}.dial, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true, DisableCompression: true,
+		MaxIdleConns: 4, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+	}
+	if u.Scheme == "https" {
+		t.Proxy = http.ProxyFromEnvironment
+	}
+	return &Endpoint{o, &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
+}
+
+// Name is the model's.
+func (e *Endpoint) Name() string { return e.o.Model }
+
+// Close ends connections that nobody uses.
+func (e *Endpoint) Close() error {
+	e.client.CloseIdleConnections()
+	return nil
+}
+
+func isLoopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && a.Unmap().IsLoopback()
+}
+
+// judged looks at each address before it is dialled.
+type judged struct {
+	next  func(ctx context.Context, network, address string) (net.Conn, error)
+	local bool // this machine alone
+}
+
+func (j judged) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	found, err := addresses(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.New("it has no address")
+	for _, a := range found {
+		a = a.Unmap().WithZone("")
+		if a.IsLinkLocalUnicast() || a.IsUnspecified() || a.IsMulticast() || j.local && !a.IsLoopback() {
+			return nil, gone("%s is at %s, where no model is asked", core.Legible(host), a)
+		}
+		var c net.Conn
+		if c, err = j.next(ctx, network, net.JoinHostPort(a.String(), port)); err == nil {
+			return c, nil
+		}
+	}
+	return nil, err
+}
+
+func addresses(ctx context.Context, host string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	if strings.EqualFold(host, "localhost") {
+		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
+	}
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+}
+
+// Reply asks, and asks again where the endpoint has too much to do or is broken for now.
+func (e *Endpoint) Reply(ctx context.Context, p Prompt) (Reply, *core.Error) {
+	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
+	defer cancel()
+	body, err := json.Marshal(e.request(p))
+	if err != nil {
+		return Reply{}, core.AsError(err)
+	}
+	for try := 0; ; try++ {
+		r, wait, failed := e.once(ctx, p, body, try)
+		if failed == nil {
+			return estimated(r, p), nil
+		}
+		if wait < 0 || try+1 == tries || e.o.Pause(ctx, wait) != nil {
+			return Reply{}, e.ended(ctx, failed)
+		}
+	}
+}
+
+// ended is why there is no answer.
+func (e *Endpoint) ended(ctx context.Context, failed *core.Error) *core.Error {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return core.Errorf(core.KindUpstreamTimeout, "model", "the model has not answered within %s", e.o.Timeout).
+			WithHint("model.timeout in retort.yaml gives it longer; a smaller model is faster")
+	case ctx.Err() != nil:
+		return core.Errorf(core.KindCancelled, "model", "the task was cancelled while the model was asked")
+	}
+	return failed
+}
+
+// once asks once. wait is how long to wait before it may be asked again, negative if it must not.
+func (e *Endpoint) once(ctx context.Context, p Prompt, body []byte, try int) (Reply, time.Duration, *core.Error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.o.URL+e.path(), bytes.NewReader(body))
+	if err != nil {
+		return Reply{}, -1, gone("the endpoint cannot be asked: %v", err)
+	}
+	e.head(req.Header)
+	resp, err := e.client.Do(req)
+	if err != nil {
+		return Reply{}, -1, unreachable(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return Reply{}, retryAfter(resp, try), refused(resp)
+	}
+	limited := &io.LimitedReader{R: resp.Body, N: maxStream}
+	a := &answer{most: max(p.MaxTokens, 1) * bytesOfToken, told: p.Told}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	read := a.whole
+	if kind == "text/event-stream" {
+		read = a.stream
+	}
+	r, failed := read(limited, e.parse())
+	if failed != nil && limited.N <= 0 {
+		failed = gone("the endpoint has answered with more than %d MB", maxStream>>20)
+	}
+	return r, -1, failed
+}
+
+// unreachable is why nothing came back. The address stays out of it: it may have a secret in it.
+func unreachable(err error) *core.Error {
+	var known *core.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return gone("the endpoint cannot be reached: %v", err).WithHint("look at model.url in retort.yaml, and whether the model is running")
+}
+
+// refused is the error of an answer that is none.
+func refused(resp *http.Response) *core.Error {
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		return gone("the endpoint redirects, which is not followed: what is asked is for it alone").WithHint("set model.url to the address itself")
+	}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	said := core.Legible(clipped(errorOf(text), maxSaid))
+	e := gone("the endpoint has answered with HTTP %d: %s", resp.StatusCode, cmp.Or(said, http.StatusText(resp.StatusCode)))
+	switch resp.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return e.WithHint("model.key in retort.yaml is not one that it takes")
+	case http.StatusNotFound:
+		return e.WithHint("look at model.url and model.model in retort.yaml")
+	case http.StatusTooManyRequests:
+		return e.WithHint("it was asked %d times; wait a while", tries)
+	}
+	return e
+}
+
+// errorOf is what an endpoint says of itself.
+func errorOf(text []byte) string {
+	var said struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(text, &said) != nil {
+		return ""
+	}
+	var e struct {
+		Message string `json:"message"`
+	}
+	var plain string
+	if json.Unmarshal(said.Error, &e) != nil {
+		_ = json.Unmarshal(said.Error, &plain) // some say it in one text
+	}
+	return cmp.Or(e.Message, plain)
+}
+
+// retryAfter is how long to wait before it is tried again: what the endpoint asks for, as far as that is
+// bearable, or longer each time by chance, so that many do not come back at once.
+func retryAfter(resp *http.Response, try int) time.Duration {
+	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
+		return -1
+	}
+	said := resp.Header.Get("Retry-After")
+	if at, err := http.ParseTime(said); err == nil {
+		return bearable(time.Until(at))
+	}
+	if seconds, err := strconv.ParseUint(said, 10, 31); err == nil {
+		return bearable(time.Duration(seconds) * time.Second)
+	}
+	return time.Duration(rand.Int64N(int64(firstPause<<try))) + firstPause/2
+}
+
+func bearable(d time.Duration) time.Duration {
+	if d > longestPause {
+		return -1
+	}
+	return max(d, 0)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func clipped(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

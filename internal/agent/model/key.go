@@ -1,0 +1,24 @@
+package model
+
+import (
+	"os"
+	"runtime"
+
+	"github.com/zalando/go-keyring"
+
+	"retort/internal/core"
+)
+
+// KeyFromKeyring is the key that the keyring of the system has under the service retort and the name model.
+func KeyFromKeyring() (string, *core.Error) {
+	e := core.Errorf(core.KindInvalidArguments, "model", "model.key: there is no key of a model in the keyring of the system").
+		WithHint("put it there with: secret-tool store --label=retort service retort username model; or set key: ${VARIABLE}")
+	if runtime.GOOS == "linux" && os.Getenv("DBUS_SESSION_BUS_ADDRESS") == "" {
+		return "", e // to ask would start the bus that it is asked over
+	}
+	key, err := keyring.Get("retort", "model")
+	if err != nil || key == "" {
+		return "", e
+	}
+	return key, nil
+}

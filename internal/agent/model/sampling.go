@@ -1,0 +1,76 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"retort/internal/core"
+)
+
+// Sampling is the model of the MCP client at the other end of a context.
+type Sampling struct{}
+
+// Name says whose model it is; the client chooses which.
+func (Sampling) Name() string { return "the client's" }
+
+type part struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// Reply has the client ask its model, and its person before that if it does so.
+func (Sampling) Reply(ctx context.Context, p Prompt) (Reply, *core.Error) {
+	peer := core.PeerOf(ctx)
+	if peer.Ask == nil || !peer.Samples {
+		return Reply{}, core.Errorf(core.KindInvalidArguments, "model", "the client does not offer its model")
+	}
+	type message struct {
+		Role    string `json:"role"`
+		Content part   `json:"content"`
+	}
+	var messages []message
+	for _, m := range p.Messages {
+		messages = append(messages, message{m.Role, part{"text", m.Text}})
+	}
+	params, err := json.Marshal(map[string]any{"messages": messages, "systemPrompt": p.System, "maxTokens": p.MaxTokens})
+	if err != nil {
+		return Reply{}, core.AsError(err)
+	}
+	answer, refused := peer.Ask(ctx, core.Asked{Server: "retort", Tool: "execute_task", Method: core.MethodSample, Params: params})
+	if refused != nil {
+		return Reply{}, refused
+	}
+	return sampled(answer, p)
+}
+
+func sampled(answer json.RawMessage, p Prompt) (Reply, *core.Error) {
+	var r struct {
+		Content json.RawMessage `json:"content"`
+		Model   string          `json:"model"`
+		Stop    string          `json:"stopReason"`
+	}
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return Reply{}, gone("what the client answers can't be read: %v", err)
+	}
+	var parts []part
+	if c := bytes.TrimSpace(r.Content); len(c) > 0 && c[0] == '{' {
+		r.Content = append(append(json.RawMessage("["), c...), ']')
+	}
+	if err := json.Unmarshal(r.Content, &parts); err != nil {
+		return Reply{}, gone("what the client answers can't be read: %v", err)
+	}
+	var text strings.Builder
+	for _, c := range parts {
+		if c.Type == "text" {
+			text.WriteString(c.Text)
+		}
+	}
+	if r.Stop == "refusal" {
+		return Reply{}, declined(text.String())
+	}
+	most := max(p.MaxTokens, 1) * bytesOfToken
+	full := text.Len() > most
+	return estimated(Reply{Text: clipped(text.String(), most), Model: core.Legible(clipped(r.Model, 100)), Cut: full || r.Stop == "maxTokens"}, p), nil
+}

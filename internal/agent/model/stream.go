@@ -1,0 +1,102 @@
+package model
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"strings"
+
+	"retort/internal/core"
+)
+
+// maxEvent bounds one event of a stream, in bytes.
+const maxEvent = 1 << 20
+
+// answer is what has come of an answer.
+type answer struct {
+	most    int // bytes of text
+	told    func(int)
+	text    strings.Builder
+	refusal strings.Builder
+	last    piece
+}
+
+// take adds a piece, and reports whether the answer is long enough.
+func (a *answer) take(p piece) (full bool) {
+	a.text.WriteString(p.text)
+	a.refusal.WriteString(p.refusal)
+	if p.model != "" {
+		a.last.model = clipped(p.model, 100)
+	}
+	a.last.input, a.last.output = max(a.last.input, p.input), max(a.last.output, p.output)
+	if p.stop != "" {
+		a.last.stop = p.stop
+	}
+	if a.told != nil && p.text != "" {
+		a.told(a.text.Len())
+	}
+	return a.text.Len() > a.most || a.refusal.Len() > a.most
+}
+
+// reply is what the answer is in the end.
+func (a *answer) reply(full bool) (Reply, *core.Error) {
+	switch {
+	case a.refusal.Len() > 0:
+		return Reply{}, declined(a.refusal.String())
+	case a.last.stop == "refusal":
+		return Reply{}, declined(cmp.Or(a.text.String(), "it gives no reason"))
+	case a.last.stop == "content_filter":
+		return Reply{}, declined("its content filter has held the answer back")
+	}
+	return Reply{
+		Text: clipped(a.text.String(), a.most), Model: core.Legible(a.last.model), Input: a.last.input, Output: a.last.output,
+		Cut: full || a.last.stop == "length" || a.last.stop == "max_tokens",
+	}, nil
+}
+
+// whole reads an answer that is one document.
+func (a *answer) whole(body io.Reader, parse parser) (Reply, *core.Error) {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return Reply{}, gone("the answer broke off: %v", err)
+	}
+	p, failed := parse(data)
+	if failed != nil {
+		return Reply{}, failed
+	}
+	return a.reply(a.take(p))
+}
+
+// stream reads server-sent events until the answer is complete, or longer than was asked for: then nothing
+// more is read.
+func (a *answer) stream(body io.Reader, parse parser) (Reply, *core.Error) {
+	in := bufio.NewReaderSize(body, maxEvent)
+	for {
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			return Reply{}, gone("the endpoint has sent an event of more than %d KB", maxEvent>>10)
+		}
+		if data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:")); ok {
+			data = bytes.TrimSpace(data)
+			if string(data) == "[DONE]" {
+				return a.reply(false)
+			}
+			p, failed := parse(data)
+			if failed != nil {
+				return Reply{}, failed
+			}
+			if a.take(p) {
+				return a.reply(true)
+			}
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF) && a.last.stop != "":
+			return a.reply(false)
+		default:
+			return Reply{}, gone("the answer broke off: %v", err)
+		}
+	}
+}

@@ -1,0 +1,331 @@
+// Package agent does tasks that are said in words: it finds tools, has a model write a program against
+// them, has that checked and run, and gives it back to the model where it fails. It believes nothing that a model
+// writes: its programs pass the gate, the policy and the person as anybody's do, reach no tools but those that
+// were offered, and make no effect again that an earlier one has made.
+package agent
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/agent/model"
+	"retort/internal/agent/templates"
+	"retort/internal/core"
+)
+
+// Finder finds tools and skills.
+type Finder interface {
+	// Settled waits until every server has answered or failed once, but not for ever. tell says what it waits for.
+	Settled(ctx context.Context, tell func(text string))
+	Search(ctx context.Context, q core.Query) (core.Found, error)
+	LoadSkill(name, version, session string) (core.LoadedSkill, *core.Error)
+	// Offer is what a model needs to know of tools, in one line each or in full.
+	Offer(ctx context.Context, names []string, lang core.Language, full bool) ([]core.Offer, *core.Error)
+}
+
+// Runner checks and runs programs.
+type Runner interface {
+	Judge(ctx context.Context, req core.Request) *core.Error
+	Execute(ctx context.Context, req core.Request) core.Outcome
+	Resume(ctx context.Context, id string, patience time.Duration) core.Outcome
+}
+
+// Screen takes out of what a model is sent what it may not see.
+type Screen interface {
+	Text(session, text string) (string, *core.Error)
+	JSON(session string, raw json.RawMessage) (json.RawMessage, *core.Error)
+	// Cleaned is a text of a server's without what reads like instructions.
+	Cleaned(text string) string
+}
+
+// Recorder keeps how far a task is; the error says that it must not go there.
+type Recorder interface {
+	Stepped(session, phase string, facts map[string]any, text string) *core.Error
+}
+
+// Templates are the words of prompts.
+type Templates interface {
+	Render(name templates.Name, data any) (string, *core.Error)
+}
+
+// Price is what a million tokens of the model cost.
+type Price struct {
+	Input, Output float64
+	Currency      string
+}
+
+// Options say what a task may cost. Zero fields mean the defaults.
+type Options struct {
+	Attempts  int // programs; 3
+	Tools     int // that are offered; 10
+	Tokens    int // of the model in one task; 100,000
+	MaxTokens int // of one answer; 4,096
+	Price     Price
+}
+
+func (o Options) defaults() Options {
+	o.Attempts, o.Tools = cmp.Or(o.Attempts, 3), cmp.Or(o.Tools, 10)
+	o.Tokens, o.MaxTokens = cmp.Or(o.Tokens, 100_000), cmp.Or(o.MaxTokens, 4096)
+	return o
+}
+
+// Orchestrator does the tasks of one principal. All fields but Options are needed.
+type Orchestrator struct {
+	Finder    Finder
+	Runner    Runner
+	Screen    Screen
+	Recorder  Recorder
+	Templates Templates
+	// Model is the one for a task of this context; nil if there is none.
+	Model     func(ctx context.Context) model.Model
+	Count     func(text string) int // tokens
+	Parked    *Parked
+	Principal string
+	Options   Options
+}
+
+// Bounds of a task.
+const (
+	maxDescription = 32 << 10 // bytes
+	maxInputs      = 256 << 10
+	maxRequired    = 100
+	maxSkills      = 3
+)
+
+// work is one task on its way.
+type work struct {
+	*Orchestrator
+	id      string // of the task in the audit log and of the Outcome of a task that runs no program; nobody chooses it
+	task    core.Task
+	options Options
+	model   model.Model
+	effects *core.Effects
+
+	shown   string          // the description, as a model may see it
+	inputs  json.RawMessage // the same
+	found   core.Found
+	offers  []core.Offer
+	skills  []templates.SkillUse
+	only    []string
+	prompt  string
+	answer  string // of the model, the last one
+	repair  string // what was said to that
+	code    string // the last program
+	attempt int
+	full    map[string]bool // tools that were defined in full
+	use     core.ModelUse
+}
+
+// Run does a task. If its program waits for a person and the request can ask none, the Outcome is pending, and
+// Resume goes on with the task.
+func (o *Orchestrator) Run(ctx context.Context, t core.Task) core.Outcome {
+	id := cmp.Or(t.Job, strings.ToLower(rand.Text()[:13]))
+	given := t.ID
+	t.ID = cmp.Or(t.ID, id)
+	t.Session, t.Language = cmp.Or(t.Session, "default"), cmp.Or(t.Language, core.TypeScript)
+	w := &work{Orchestrator: o, id: id, task: t, options: o.Options.defaults(), effects: &core.Effects{}, full: map[string]bool{}}
+	w.options.Attempts = within(t.Budget.Attempts, w.options.Attempts)
+	w.options.Tokens = within(t.Budget.Tokens, w.options.Tokens)
+	if given != "" {
+		if refused := core.CheckTaskID(given); refused != nil {
+			w.task.ID = id
+			return w.refused(refused)
+		}
+	}
+	if refused := w.check(); refused != nil {
+		return w.refused(refused)
+	}
+	if t.Code != "" {
+		return w.given(ctx)
+	}
+	return w.do(ctx)
+}
+
+// within is what was asked for, at most what there is.
+func within(asked, most int) int {
+	if asked <= 0 {
+		return most
+	}
+	return min(asked, most)
+}
+
+// check refuses what is no task.
+func (w *work) check() *core.Error {
+	wrong := func(format string, args ...any) *core.Error {
+		return core.Errorf(core.KindInvalidArguments, "orchestrator", format, args...)
+	}
+	var inputs map[string]json.RawMessage
+	switch t := w.task; {
+	case strings.TrimSpace(t.Description) == "" && t.Code == "":
+		return wrong("there is no task").WithHint("say in words what is to be done")
+	case len(t.Description) > maxDescription:
+		return wrong("the task has more than %d KB", maxDescription>>10).WithHint("put what is large into inputs, or into a file of the workspace")
+	case len(t.Inputs) > maxInputs:
+		return wrong("inputs have more than %d KB", maxInputs>>10).WithHint("write them into a file of the workspace, and name that")
+	case len(t.Inputs) > 0 && (json.Unmarshal(t.Inputs, &inputs) != nil || inputs == nil):
+		return wrong("inputs are no JSON object")
+	case len(t.RequiredTools) > maxRequired:
+		return wrong("more than %d tools and servers are required", maxRequired)
+	case !slices.Contains([]core.Language{core.TypeScript, core.JavaScript, core.Python}, t.Language):
+		return wrong("there is no language %q", t.Language).WithHint("language is typescript or python")
+	}
+	return nil
+}
+
+// do goes the whole way.
+func (w *work) do(ctx context.Context) core.Outcome {
+	for _, step := range []func(context.Context) *core.Error{w.discover, w.define} {
+		if refused := step(ctx); refused != nil {
+			return w.refused(refused)
+		}
+	}
+	if w.model = w.Model(ctx); w.model == nil {
+		return w.pack(ctx)
+	}
+	w.use.Name = w.model.Name()
+	return w.attempts(ctx)
+}
+
+// given runs the program that came with the task.
+func (w *work) given(ctx context.Context) core.Outcome {
+	if _, refused := w.Finder.Offer(ctx, w.task.RequiredTools, w.task.Language, false); refused != nil {
+		return w.refused(refused)
+	}
+	w.only, w.code, w.attempt, w.options.Attempts = append([]string{}, w.task.RequiredTools...), w.task.Code, 1, 1
+	return w.perform(ctx)
+}
+
+// step says how far the task is, and records it first.
+func (w *work) step(p core.Phase, facts map[string]any, text string) *core.Error {
+	facts["task"] = w.id
+	if w.attempt > 0 {
+		facts["attempt"] = w.attempt
+	}
+	if refused := w.Recorder.Stepped(w.task.Session, string(p), facts, w.task.Description); refused != nil {
+		return refused
+	}
+	w.tell(p, text)
+	return nil
+}
+
+func (w *work) tell(p core.Phase, text string) {
+	if w.task.Progress != nil {
+		w.task.Progress(core.TaskStep{Phase: p, Attempt: w.attempt, Text: text})
+	}
+}
+
+// refused is the Outcome of a task that is not begun, or not gone on with.
+func (w *work) refused(e *core.Error) core.Outcome {
+	o := core.Outcome{ExecutionID: w.id, Status: core.StatusError, Error: e}
+	switch e.Kind {
+	case core.KindInvalidArguments, core.KindToolNotFound:
+		o.Status = core.StatusRejected
+	case core.KindPolicy:
+		o.Status = core.StatusDenied
+	case core.KindCancelled:
+		o.Status = core.StatusCancelled
+	case core.KindUpstreamTimeout:
+		o.Status = core.StatusTimeout
+	}
+	return w.report(o)
+}
+
+// report completes an Outcome, and is the end of the task unless that waits for a person.
+func (w *work) report(o core.Outcome) core.Outcome {
+	o.Task, o.Attempts = w.task.ID, w.attempt
+	if o.Summary == "" && o.Status != core.StatusPendingApproval {
+		o.Summary = "No program of the task has ended."
+	}
+	if w.model != nil {
+		o.Program = w.code
+		use := w.use
+		use.Cost = (float64(use.InputTokens)*w.options.Price.Input + float64(use.OutputTokens)*w.options.Price.Output) / 1e6
+		if use.Cost > 0 {
+			use.Currency = w.options.Price.Currency
+		}
+		o.Stats.Model = &use
+	}
+	if o.Status != core.StatusOK && o.Status != core.StatusPendingApproval {
+		o.Calls = nil // all that were sent are listed
+	}
+	for _, m := range w.effects.List() {
+		if m.Execution != o.ExecutionID || o.Status != core.StatusOK && o.Status != core.StatusPendingApproval {
+			o.Calls = append(o.Calls, core.SentCall{Server: m.Server, Tool: m.Tool, Arguments: bounded(m.Shown)})
+		}
+	}
+	for _, text := range w.found.Warnings {
+		if !slices.Contains(o.Warnings, text) {
+			o.Warnings = append(o.Warnings, text)
+		}
+	}
+	facts := map[string]any{"status": string(o.Status), "execution": o.ExecutionID, "effects": len(w.effects.List())}
+	if w.model != nil {
+		facts["model"], facts["input_tokens"], facts["output_tokens"] = w.use.Name, w.use.InputTokens, w.use.OutputTokens
+	}
+	if refused := w.step(core.PhaseReport, facts, string(o.Status)); refused != nil {
+		o.Warnings = append(o.Warnings, refused.Message)
+	}
+	return o
+}
+
+// maxArguments bounds the arguments of an earlier call that are told, in bytes.
+const maxArguments = 2 << 10
+
+func bounded(raw json.RawMessage) json.RawMessage {
+	if len(raw) <= maxArguments {
+		return raw
+	}
+	return json.RawMessage(`"(left out: large)"`)
+}
+
+// Parked are tasks of which a program waits for a person. The zero value is ready. It is safe for concurrent use.
+type Parked struct {
+	mu    sync.Mutex
+	works map[string]*parked
+	order []string
+}
+
+type parked struct {
+	mu        sync.Mutex // of who goes on with it
+	work      *work
+	principal string
+}
+
+// maxParked bounds the tasks that wait. An older one ends with its program, and is not mended.
+const maxParked = 256
+
+func (p *Parked) put(id string, w *work) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.works == nil {
+		p.works = map[string]*parked{}
+	}
+	p.works[id] = &parked{work: w, principal: w.Principal}
+	p.order = append(p.order, id)
+	for len(p.works) > maxParked {
+		delete(p.works, p.order[0])
+		p.order = p.order[1:]
+	}
+}
+
+func (p *Parked) get(id, principal string) *parked {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.works[id]; w != nil && w.principal == principal {
+		return w
+	}
+	return nil
+}
+
+func (p *Parked) remove(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.works, id)
+	p.order = slices.DeleteFunc(p.order, func(o string) bool { return o == id })
+}

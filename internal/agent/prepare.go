@@ -1,0 +1,181 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"retort/internal/agent/templates"
+	"retort/internal/core"
+)
+
+// discover finds the tools and skills of a task. What a model may not see is taken out of the task first: a search may
+// ask an endpoint, too.
+func (w *work) discover(ctx context.Context) *core.Error {
+	if refused := w.step(core.PhaseDiscover, map[string]any{}, "looking for tools"); refused != nil {
+		return refused
+	}
+	var refused *core.Error
+	if w.shown, refused = w.Screen.Text(w.task.Session, w.task.Description); refused != nil {
+		return refused
+	}
+	if w.inputs, refused = w.Screen.JSON(w.task.Session, w.task.Inputs); refused != nil {
+		return refused
+	}
+	w.Finder.Settled(ctx, func(text string) { w.tell(core.PhaseDiscover, text) })
+	found, err := w.Finder.Search(ctx, core.Query{Settled: true, Text: w.shown, Detail: core.DetailName, Limit: w.options.Tools, Language: w.task.Language})
+	if err != nil {
+		return core.AsError(err)
+	}
+	w.found = found
+	w.only = append([]string{}, w.task.RequiredTools...)
+	if len(w.only) == 0 {
+		for _, t := range found.Tools {
+			w.only = append(w.only, t.Server+"__"+t.Tool)
+		}
+	}
+	w.fitting()
+	return nil
+}
+
+// fitting are the skills that fit, which are offered before anything is written anew. Their tools are offered, too, unless
+// the task has named its own.
+func (w *work) fitting() {
+	for _, f := range w.found.Skills[:min(len(w.found.Skills), maxSkills)] {
+		s, refused := w.Finder.LoadSkill(f.Name, "", w.task.Session)
+		if refused != nil || (s.Language == core.Python) != (w.task.Language == core.Python) || len(s.Warnings) > 0 {
+			continue
+		}
+		if len(w.task.RequiredTools) == 0 {
+			w.only = append(w.only, s.Tools...)
+		}
+		w.skills = append(w.skills, templates.SkillUse{Name: s.Name, Description: s.Description, Use: f.Use, Usage: s.Usage})
+	}
+}
+
+// define gets as much of the definitions as a first program needs: a line for each tool.
+func (w *work) define(ctx context.Context) *core.Error {
+	if refused := w.step(core.PhaseDefine, map[string]any{"tools": len(w.only), "skills": len(w.skills)}, fmt.Sprintf("%d tools", len(w.only))); refused != nil {
+		return refused
+	}
+	var refused *core.Error
+	if w.offers, refused = w.Finder.Offer(ctx, w.only, w.task.Language, false); refused != nil && len(w.task.RequiredTools) > 0 {
+		return refused
+	}
+	if refused != nil { // a tool of a skill that is gone, or one that is gone since it was found
+		w.skills = nil
+		w.only = slices.DeleteFunc(w.only, func(name string) bool {
+			_, gone := w.Finder.Offer(ctx, []string{name}, w.task.Language, false)
+			return gone != nil
+		})
+		w.offers, refused = w.Finder.Offer(ctx, w.only, w.task.Language, false)
+	}
+	if refused == nil {
+		refused = w.choose(ctx)
+	}
+	return refused
+}
+
+// choose bounds the tools that a model is told of where the task requires whole servers: those that were named
+// one by one, and of each server those that a search finds. The program may reach all of them.
+func (w *work) choose(ctx context.Context) *core.Error {
+	if len(w.offers) <= w.options.Tools {
+		return nil
+	}
+	found := map[[2]string]bool{}
+	for _, o := range w.offers {
+		if _, searched := found[[2]string{o.Server}]; !o.Whole || searched {
+			continue
+		}
+		found[[2]string{o.Server}] = true
+		fits, err := w.Finder.Search(ctx, core.Query{Settled: true, Text: w.shown, Detail: core.DetailName, Server: o.Server, Limit: w.options.Tools, Language: w.task.Language})
+		if err != nil {
+			return core.AsError(err)
+		}
+		for _, t := range fits.Tools {
+			found[[2]string{t.Server, t.Tool}] = true
+		}
+	}
+	fitting := slices.DeleteFunc(slices.Clone(w.offers), func(o core.Offer) bool { return o.Whole && !found[[2]string{o.Server, o.Tool}] })
+	if len(fitting) == 0 {
+		fitting = w.offers[:w.options.Tools]
+	}
+	w.offers = fitting
+	return nil
+}
+
+func (w *work) python() bool { return w.task.Language == core.Python }
+
+func (w *work) language() string {
+	switch w.task.Language {
+	case core.Python:
+		return "Python"
+	case core.JavaScript:
+		return "JavaScript"
+	}
+	return "TypeScript"
+}
+
+// data is what prompts and skeletons are filled in with.
+func (w *work) data() templates.TaskData {
+	d := templates.TaskData{
+		Task: w.shown, Language: w.language(), Python: w.python(), Inputs: string(w.inputs), Skills: w.skills, Effects: w.past(),
+		Tools: []templates.ToolData{},
+	}
+	for _, o := range w.offers {
+		d.Tools = append(d.Tools, templates.ToolData{Name: o.Name, Definition: o.Definition, Effect: o.Effect})
+	}
+	return d
+}
+
+// past is what the programs of the task have done already.
+func (w *work) past() []templates.EffectOne {
+	list := []templates.EffectOne{}
+	all := w.effects.List()
+	for _, m := range all[max(0, len(all)-maxPast):] {
+		list = append(list, templates.EffectOne{Tool: m.Server + "." + m.Tool, Arguments: string(bounded(m.Shown)), State: m.State})
+	}
+	if more := len(all) - maxPast; more > 0 {
+		list = append(list, templates.EffectOne{Tool: fmt.Sprintf("and %d calls before these", more)})
+	}
+	return list
+}
+
+// maxPast bounds the calls that a model is told of.
+const maxPast = 100
+
+// pack is the answer where there is no model: everything that one needs to write the program itself.
+func (w *work) pack(ctx context.Context) core.Outcome {
+	p := &core.Pack{Tools: []core.FoundTool{}, Definitions: []core.Definition{}, Skills: w.found.Skills}
+	for _, o := range w.offers {
+		p.Definitions = append(p.Definitions, core.Definition{Name: o.Name, Definition: o.Definition})
+		o.Definition = ""
+		p.Tools = append(p.Tools, o.FoundTool)
+	}
+	e := core.Errorf(core.KindInvalidArguments, "orchestrator", "no model configured").
+		WithHint(`write the program from these definitions and give it to execute_code; or set model: {provider: openai, url: "http://127.0.0.1:11434/v1", model: NAME} in retort.yaml; a client that offers sampling needs neither`)
+	var refused *core.Error
+	if p.Skeleton, refused = w.skeleton(ctx); refused != nil {
+		return w.refused(refused)
+	}
+	return w.report(core.Outcome{ExecutionID: w.id, Status: core.StatusRejected, Error: e, Pack: p, Warnings: w.found.Warnings})
+}
+
+// skeleton is a program to begin with, which passes the gate.
+func (w *work) skeleton(ctx context.Context) (string, *core.Error) {
+	name := templates.SkeletonTS
+	if w.python() {
+		name = templates.SkeletonPy
+	}
+	text, refused := w.Templates.Render(name, w.data())
+	if refused != nil {
+		return "", refused
+	}
+	req := core.Request{Session: w.task.Session, Language: w.task.Language, Code: text, Only: w.only}
+	if refused := w.Runner.Judge(ctx, req); refused != nil {
+		return "", core.Errorf(core.KindInternal, "orchestrator", "the skeleton does not pass the gate: %s (line %d)", refused.Message, refused.Line).
+			WithHint("if .retort/templates has %s, mend it", name)
+	}
+	return strings.TrimSpace(text) + "\n", nil
+}

@@ -1,0 +1,64 @@
+package sqlstore
+
+import (
+	"context"
+	"slices"
+
+	"retort/internal/audit"
+)
+
+// table returns the table to add up entries from. A condition on executions needs the whole table,
+// because the covering index has no such column.
+func (s *store) table(q *query) string {
+	if slices.ContainsFunc(q.conditions, func(c condition) bool { return c.column == "execution" }) {
+		return "entries"
+	}
+	return s.counted()
+}
+
+var _ audit.Brief = (*store)(nil)
+
+// Brief implements audit.Brief.
+func (s *store) Brief(ctx context.Context, f audit.Filter) ([]audit.Row, error) {
+	rows, err := s.brief(ctx, f)
+	return rows, s.failed("store.brief", err)
+}
+
+func (s *store) brief(ctx context.Context, f audit.Filter) ([]audit.Row, error) {
+	q, err := s.query(ctx, f)
+	if err != nil || q.none {
+		return nil, err
+	}
+	where, args := q.without(-1, func(column string) string { return column })
+	limit := int64(f.Limit)
+	if limit == 0 {
+		limit = 1 << 62
+	}
+	rows, err := s.db.QueryContext(ctx, s.bound("SELECT at, seq, principal, status, micros, returned, avoided FROM "+s.table(&q)+" WHERE 1 = 1"+where+" ORDER BY at DESC, seq DESC LIMIT ?"), append(args, limit)...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []audit.Row
+	var names [][2]int64
+	for rows.Next() {
+		var r audit.Row
+		var n [2]int64
+		if err := rows.Scan(&r.At, &r.Seq, &n[0], &n[1], &r.Micros, &r.Returned, &r.Avoided); err != nil {
+			return nil, err
+		}
+		all, names = append(all, r), append(names, n)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if all[i].Principal, err = s.named(ctx, names[i][0]); err == nil {
+			all[i].Status, err = s.named(ctx, names[i][1])
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,228 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"retort/internal/audit"
+	"retort/internal/core"
+)
+
+// changed is a copy of an audit log with something changed behind Retort's back, and the audit log as others see it.
+func changed(t *testing.T, r *audit.Record, whole []byte, change func(db *sql.DB) error) *audit.Record {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "record-1.db")
+	must(t, os.WriteFile(path, whole, 0o600))
+	db, err := sql.Open("sqlite", path)
+	must(t, err)
+	db.SetMaxOpenConns(1)
+	must(t, errors.Join(change(db), db.Close()))
+	seen := &audit.Record{Archives: r.Archives, Checkpoints: r.Checkpoints, Home: r.Home, Keys: r.Keys}
+	s, err := Open(background, path, Options{ReadOnly: true})
+	if err != nil {
+		seen.LeaveOut(err)
+		return seen
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	seen.Stores = []audit.Store{s}
+	return seen
+}
+
+// statements makes changes in SQL.
+func statements(all ...string) func(db *sql.DB) error {
+	return func(db *sql.DB) error {
+		for _, s := range all {
+			if _, err := db.Exec(s); err != nil {
+				return fmt.Errorf("%s: %w", s, err)
+			}
+		}
+		return nil
+	}
+}
+
+// keptLog is an audit log of some executions, closed, and its file.
+func keptLog(t *testing.T) (*audit.Record, []byte) {
+	t.Helper()
+	l, r, path := begun(t, Options{})
+	for i := range 20 {
+		ran(l, fmt.Sprintf("x%d", i), "s", "return 1")
+	}
+	if refused := l.Record(core.Event{Kind: core.EventRequest, Execution: "open", Session: "s", Body: []byte(`{"code":"1"}`)}, true); refused != nil {
+		t.Fatal(refused)
+	}
+	must(t, r.Stores[0].Close())
+	must(t, l.Close()) // the last one takes its log into the file
+	whole, err := os.ReadFile(path)
+	must(t, err)
+	return r, whole
+}
+
+// hide replaces the b-trees of all indexes by ones without an execution. What the schema says stays as it was.
+func hide(execution string) func(db *sql.DB) error {
+	return func(db *sql.DB) error {
+		made, err := schemaOf(background, db)
+		if err != nil {
+			return err
+		}
+		for name, text := range made {
+			index, is := strings.CutPrefix(name, "index ")
+			if !is || !strings.HasPrefix(index, "by_") {
+				continue
+			}
+			evil := strings.Replace(text, index, "evil", 1)
+			if strings.Contains(evil, " WHERE ") {
+				evil += " AND execution <> CAST('" + execution + "' AS BLOB)"
+			} else {
+				evil += " WHERE execution <> CAST('" + execution + "' AS BLOB)"
+			}
+			if err := statements(evil)(db); err != nil {
+				return err
+			}
+			var good, bad int
+			root := "SELECT rootpage FROM sqlite_schema WHERE name = ?"
+			if err := errors.Join(db.QueryRow(root, index).Scan(&good), db.QueryRow(root, "evil").Scan(&bad)); err != nil {
+				return err
+			}
+			set := "UPDATE sqlite_schema SET rootpage = %d WHERE name = '%s'"
+			err := statements("PRAGMA writable_schema = ON", fmt.Sprintf(set, bad, index), fmt.Sprintf(set, good, "evil"),
+				"PRAGMA writable_schema = RESET", "DROP INDEX evil")(db)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// TestHiddenByIndexes checks that entries which indexes leave out are found nevertheless, and that the indexes are named.
+func TestHiddenByIndexes(t *testing.T) {
+	r, whole := keptLog(t)
+	seen := changed(t, r, whole, hide("x7"))
+	v, err := seen.Verify(background, audit.VerifyOptions{})
+	if must(t, err); v.OK || v.First.What != audit.Damaged || !strings.Contains(v.First.Says, "index") || v.Entries != 82 {
+		t.Errorf("%+v", v)
+	}
+	for _, f := range []audit.Filter{{}, {Executions: []string{"x7"}}, {Tool: "update"}, {Kinds: []string{"end"}}, {Session: "s"}} {
+		page, err := changed(t, r, whole, hide("x7")).Find(background, audit.Query{Filter: f, Limit: 1000})
+		must(t, err)
+		n := 0
+		for _, e := range page.Entries {
+			if e.Execution == "x7" {
+				n++
+			}
+		}
+		if n == 0 || len(page.Warnings) != 1 || !strings.Contains(page.Warnings[0], "indexes") {
+			t.Errorf("%+v: %d entries of the execution, %v", f, n, page.Warnings)
+		}
+	}
+	sound := changed(t, r, whole, statements())
+	want, err := sound.Usage(background, audit.Span{}, true)
+	must(t, err)
+	got, err := seen.Usage(background, audit.Span{}, true)
+	if must(t, err); got.Executions != want.Executions || got.Calls != want.Calls || got.Entries != want.Entries || want.Executions != 20 {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if v, err := sound.Verify(background, audit.VerifyOptions{}); err != nil || !v.OK {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// TestCounts checks the look at indexes of a file that is too large for more.
+func TestCounts(t *testing.T) {
+	r, whole := keptLog(t)
+	for want, change := range map[bool]func(*sql.DB) error{false: hide("x7"), true: statements()} {
+		own := changed(t, r, whole, change).Stores[0].(*store)
+		c, err := own.db.Conn(background)
+		must(t, err)
+		if err := own.engine.(*sqlite).counts(background, c); (err == nil) != want {
+			t.Errorf("sound %v: %v", want, err)
+		}
+		must(t, c.Close())
+	}
+}
+
+// TestAlteredSchema checks that nothing is read of a file or written to it that has more or less than Retort made.
+func TestAlteredSchema(t *testing.T) {
+	r, whole := keptLog(t)
+	for _, s := range []string{
+		"CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM entries; END", "CREATE VIEW w AS SELECT 1", "CREATE INDEX i ON entries (code)",
+		"DROP INDEX by_kind", "CREATE TABLE extra (a)", "ALTER TABLE keys ADD COLUMN a",
+	} {
+		seen := changed(t, r, whole, statements(s))
+		if v, err := seen.Verify(background, audit.VerifyOptions{}); err != nil || v.OK {
+			t.Errorf("%s: %+v, %v", s, v, err)
+		}
+		path := filepath.Join(t.TempDir(), "record-1.db")
+		must(t, os.WriteFile(path, whole, 0o600))
+		db, err := sql.Open("sqlite", path)
+		must(t, err)
+		must(t, errors.Join(statements(s)(db), db.Close()))
+		_ = refusedIn(t, path, Options{}, "something else than Retort")
+	}
+}
+
+// TestTablesBesideEntries checks that verify finds what was changed in any table but that of entries.
+func TestTablesBesideEntries(t *testing.T) {
+	r, whole := keptLog(t)
+	for _, s := range []string{
+		"DELETE FROM keys", "DELETE FROM keys WHERE id = CAST('x3' AS BLOB)", "UPDATE keys SET live = 0 WHERE id = CAST('x3' AS BLOB)",
+		"UPDATE keys SET wrapped = zeroblob(60) WHERE id = CAST('x3' AS BLOB)",
+		"UPDATE keys SET wrapped = (SELECT wrapped FROM keys WHERE id = CAST('x4' AS BLOB)) WHERE id = CAST('x3' AS BLOB)",
+		"UPDATE keys SET session = 0 WHERE id = CAST('x3' AS BLOB)",
+		"UPDATE chains SET seq = 40, hash = (SELECT hash FROM entries WHERE seq = 40)", "UPDATE chains SET seq = seq + 1", "UPDATE chains SET hash = x'00'",
+		"UPDATE chains SET base = 3", "UPDATE chains SET owner = x'00'", "UPDATE chains SET owner = x''",
+		"INSERT INTO chains SELECT 17, 0, NULL, 0, owner FROM chains",
+		"DELETE FROM opened", "UPDATE opened SET execution = CAST('x3' AS BLOB)", "INSERT INTO opened SELECT name, CAST('x3' AS BLOB) FROM chains",
+		"UPDATE names SET name = CAST('other' AS BLOB) WHERE name = CAST('crm' AS BLOB)",
+	} {
+		seen := changed(t, r, whole, statements(s))
+		if v, err := seen.Verify(background, audit.VerifyOptions{}); err != nil || v.OK {
+			t.Errorf("%s: %+v, %v", s, v, err)
+		}
+	}
+	// Without the keys, whether each body has one is seen as well.
+	seen := changed(t, r, whole, statements("DELETE FROM keys"))
+	seen.Keys.Bodies = nil
+	if v, err := seen.Verify(background, audit.VerifyOptions{}); err != nil || v.OK || v.First.What != audit.Keyless {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// TestErasureNamesKeys checks that keys which an erasure names may be gone, others may not, and that nothing is erased
+// that cannot be recorded.
+func TestErasureNamesKeys(t *testing.T) {
+	l, r, path := begun(t, Options{Forgets: true})
+	for i := range 1200 {
+		ran(l, fmt.Sprintf("x%d", i), "s", "return 1")
+	}
+	ran(l, "y", "other", "return 1")
+	record := r.Erasing
+	r.Erasing = func(core.Event) error { return errors.New("the disk is full") }
+	if _, err := r.EraseSession(background, "", "s"); err == nil || !strings.Contains(err.Error(), "disk is full") {
+		t.Errorf("%v", err)
+	}
+	if found, err := r.Stores[0].Keys(background, []string{"x3"}); err != nil || len(found) != 1 {
+		t.Errorf("something is erased that is not recorded: %v, %v", found, err)
+	}
+	r.Erasing = record
+	out, err := r.EraseSession(background, "", "s")
+	if must(t, err); out.Keys != 1200 {
+		t.Errorf("%+v", out)
+	}
+	if v, err := r.Verify(background, audit.VerifyOptions{}); err != nil || !v.OK {
+		t.Errorf("%+v, %v", v, err)
+	}
+	must(t, r.Stores[0].Close())
+	must(t, l.Close())
+	whole, err := os.ReadFile(path)
+	must(t, err)
+	v, err := changed(t, r, whole, statements("DELETE FROM keys WHERE id = CAST('y' AS BLOB)")).Verify(background, audit.VerifyOptions{})
+	if must(t, err); v.OK || v.First.What != audit.Keyless || !strings.Contains(v.First.Says, "gone: 1") {
+		t.Errorf("%+v", v)
+	}
+}

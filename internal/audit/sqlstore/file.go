@@ -1,0 +1,175 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	sqlite3 "modernc.org/sqlite"
+
+	"retort/internal/audit"
+	"retort/internal/base/seal"
+	"retort/internal/core"
+)
+
+// sidecarSuffixes lists the suffixes of the files that SQLite keeps next to an open database: its
+// write-ahead log and the index of the log.
+var sidecarSuffixes = [2]string{"-wal", "-shm"}
+
+// create makes the file if it is missing or empty, and refuses a file that is not an audit log.
+func (e *sqlite) create(ctx context.Context) error {
+	fresh, err := e.ours()
+	if err != nil {
+		return err
+	}
+	if !fresh && e.fresh {
+		return core.Errorf(core.KindInvalidArguments, "store.open", "there is an audit log at %s already: %w", e.path, ErrTaken).
+			WithHint("a new one needs another place")
+	}
+	if !fresh {
+		return nil
+	}
+	if e.left {
+		return core.Errorf(core.KindInvalidArguments, "store.open", "the audit log %s: %w", e.path, ErrNone)
+	}
+	made := e.path + ".new" // nobody else makes one: this process has the lock
+	removeUnfinished(made)
+	if err := errors.Join(e.make(ctx, made), synced(made)); err != nil {
+		removeUnfinished(made)
+		return err
+	}
+	if err := os.Rename(made, e.path); err != nil {
+		removeUnfinished(made)
+		return err
+	}
+	return seal.SyncDir(filepath.Dir(e.path))
+}
+
+// make makes a file with all tables, and leaves nothing in a write-ahead log.
+func (e *sqlite) make(ctx context.Context, path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	_ = f.Close()
+	made := &sqlite{path: path}
+	db, err := sql.Open("sqlite", made.address("mode", "rw", "_auto_vacuum", "2", "_pragma", "synchronous(OFF)", "_pragma", fmt.Sprintf("application_id(%d)", application)))
+	if err != nil {
+		return err
+	}
+	if err = made.migrate(ctx, db); err == nil {
+		_, err = db.ExecContext(ctx, "PRAGMA journal_mode(WAL)")
+	}
+	return errors.Join(err, db.Close())
+}
+
+func synced(path string) error {
+	f, err := seal.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// removeUnfinished removes the files of a database that was not finished.
+func removeUnfinished(path string) {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		_ = os.Remove(path + suffix)
+	}
+}
+
+// ours reads the beginning of the file without opening it as a database, which could change it.
+// fresh is true if the file is missing or empty. Do not call it while this process has the file
+// open as a database: closing any descriptor of a file gives up all locks that the process has on
+// it.
+func (e *sqlite) ours() (fresh bool, err error) {
+	f, err := seal.OpenFile(e.path, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	var head [100]byte
+	n, err := io.ReadFull(f, head[:])
+	switch {
+	case err == io.EOF:
+		return true, nil
+	case n == len(head) && string(head[:16]) == "SQLite format 3\x00" && binary.BigEndian.Uint32(head[68:]) == application:
+		return false, nil
+	case err != nil && n == 0:
+		return false, err
+	}
+	return false, e.foreign()
+}
+
+func (e *sqlite) foreign() error {
+	return core.Errorf(core.KindInvalidArguments, "store.open", "%s is no record of Retort, or its beginning is damaged", e.path).
+		WithHint("nothing was changed; move the file away, or choose another place for the record")
+}
+
+// moveLog moves what an earlier process left in the write-ahead log into the file. That syncs it
+// again: a process whose last sync failed may have left entries that are only in the page cache.
+func (e *sqlite) moveLog(ctx context.Context, db *sql.DB) error {
+	info, err := os.Lstat(e.path + "-wal")
+	if err != nil || info.Size() == 0 {
+		return nil
+	}
+	var busy, log, moved int
+	return db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &log, &moved)
+}
+
+// noteFiles stores the identities of the database, its log and its index. The connection for writing
+// is open, so all three exist.
+func (e *sqlite) noteFiles() (err error) {
+	if err := e.checkSameFile(e.path, e.file); err != nil {
+		return err
+	}
+	for i, suffix := range sidecarSuffixes {
+		if e.beside[i], err = os.Lstat(e.path + suffix); err != nil {
+			return fmt.Errorf("%w: %w", audit.ErrGone, err)
+		}
+	}
+	return nil
+}
+
+// checkSameFile returns an error unless path still names the file described by was.
+func (e *sqlite) checkSameFile(path string, was fs.FileInfo) error {
+	now, err := os.Lstat(path)
+	if was == nil || err == nil && os.SameFile(was, now) {
+		return nil
+	}
+	return core.Errorf(core.KindInternal, "store.append", "the audit log %s: %w: %s", e.path, audit.ErrGone, filepath.Base(path)).
+		WithHint("find out what removes files below the data directory; retort audit verify says what is missing")
+}
+
+// lost compares names with files: three calls of lstat, against the sync of a write.
+func (e *sqlite) lost(err error) error {
+	if unsynced(err) {
+		return core.Errorf(core.KindInternal, "store.append", "the audit log %s: %w: %w", e.path, audit.ErrUnsynced, err).
+			WithHint("the disk has errors: nothing that this file holds since is relied on. Move the data directory to another disk")
+	}
+	if errors.Is(err, audit.ErrGone) {
+		return err
+	}
+	for i, suffix := range sidecarSuffixes {
+		if err := e.checkSameFile(e.path+suffix, e.beside[i]); err != nil {
+			return err
+		}
+	}
+	return e.checkSameFile(e.path, e.file)
+}
+
+// unsynced reports whether a sync of a file or of its folder failed.
+func unsynced(err error) bool {
+	const fsync, dirFsync = 10 | 4<<8, 10 | 5<<8 // SQLITE_IOERR_FSYNC, SQLITE_IOERR_DIR_FSYNC
+	var known *sqlite3.Error
+	return errors.As(err, &known) && (known.Code() == fsync || known.Code() == dirFsync)
+}

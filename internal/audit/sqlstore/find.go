@@ -1,0 +1,151 @@
+package sqlstore
+
+import (
+	"context"
+
+	"slices"
+	"strings"
+
+	"retort/internal/audit"
+)
+
+// rowsPerRead sets how many rows are read at once. Between chunks no transaction is open, so a slow reader
+// does not keep the write-ahead log growing.
+const rowsPerRead = 1000
+
+// condition requires one column to have one of some values.
+type condition struct {
+	column string
+	values []any
+	empty  bool // one of values is the empty name, which not all indices have
+}
+
+// query is a filter translated to columns and numbers.
+type query struct {
+	conditions []condition
+	where      string // what is asked besides
+	args       []any
+	none       bool // nothing can fit
+}
+
+func (q *query) and(where string, args ...any) {
+	q.where += " AND " + where
+	q.args = append(q.args, args...)
+}
+
+// where returns the condition in SQL and its arguments; column is how to write the column.
+func (c condition) where(column string) (string, []any) {
+	if c.column == "risk" {
+		return column + " >= ?", c.values[:1]
+	}
+	return column + " IN (?" + strings.Repeat(", ?", len(c.values)-1) + ")", c.values
+}
+
+// without returns the SQL and arguments of all conditions except the one at index lead.
+func (q *query) without(lead int, written func(column string) string) (where string, args []any) {
+	where, args = q.where, slices.Clone(q.args)
+	for i, c := range q.conditions {
+		if i != lead {
+			more, given := c.where(written(c.column))
+			where, args = where+" AND "+more, append(args, given...)
+		}
+	}
+	return where, args
+}
+
+// indexed moves the conditions that an index can answer to the front, and returns their number.
+func (q *query) indexed() (n int) {
+	for i, c := range q.conditions {
+		if !c.empty {
+			q.conditions[i], q.conditions[n] = q.conditions[n], c
+			n++
+		}
+	}
+	return n
+}
+
+// query translates a filter, except its Before.
+func (s *store) query(ctx context.Context, f audit.Filter) (q query, err error) {
+	if f.Chain != "" {
+		chain, ok := chainOf(f.Chain)
+		where, args, maybe := s.holds(chain)
+		if q.none = !ok || !maybe; q.none {
+			return q, nil
+		}
+		if where != "" {
+			q.and(where, args...)
+		}
+	}
+	if !f.From.IsZero() {
+		q.and("at >= ?", f.From.UnixNano())
+	}
+	if !f.To.IsZero() {
+		q.and("at < ?", f.To.UnixNano())
+	}
+	if len(f.Executions) > 0 {
+		c := condition{column: "execution"}
+		for _, e := range slices.Compact(slices.Sorted(slices.Values(f.Executions))) {
+			c.values, c.empty = append(c.values, []byte(e)), c.empty || e == ""
+		}
+		q.conditions = append(q.conditions, c)
+	}
+	if f.MinRisk > 0 {
+		c := condition{column: "risk"}
+		for risk := f.MinRisk; risk <= maxRisk; risk++ {
+			c.values = append(c.values, risk)
+		}
+		q.conditions, q.none = append(q.conditions, c), len(c.values) == 0
+	}
+	one := func(name string) []string {
+		if name == "" {
+			return nil
+		}
+		return []string{name}
+	}
+	for _, c := range []struct {
+		column string
+		names  []string
+	}{{"session", one(f.Session)}, {"tool", one(f.Tool)}, {"status", f.Statuses}, {"server", one(f.Server)}, {"kind", f.Kinds}, {"principal", one(f.Principal)}} {
+		if err := s.choose(ctx, &q, c.column, c.names); err != nil {
+			return q, err
+		}
+	}
+	return q, nil
+}
+
+// maxRisk is the highest risk score of an entry.
+const maxRisk = 100
+
+// choose adds the condition that column has one of the names in all, unless all is empty.
+func (s *store) choose(ctx context.Context, q *query, column string, all []string) error {
+	if len(all) == 0 {
+		return nil
+	}
+	c := condition{column: column}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(all))) {
+		id, ok, err := s.find(ctx, s.db, name)
+		if err != nil {
+			return err
+		}
+		if ok {
+			c.values, c.empty = append(c.values, id), c.empty || id == 0
+		}
+	}
+	q.none = q.none || len(c.values) == 0
+	q.conditions = append(q.conditions, c)
+	return nil
+}
+
+// indexCondition returns the condition that a column equals ?, written so that its index, which may be
+// partial, is used.
+func indexCondition(column, empty string) string {
+	switch column {
+	case "execution":
+		return "execution = ? AND execution <> " + empty
+	case "risk":
+		return "risk = ? AND risk >= 0"
+	case "session", "principal", "kind":
+		return column + " = ?"
+	}
+	return column + " = ? AND " + column + " <> 0"
+}

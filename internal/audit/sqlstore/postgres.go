@@ -1,0 +1,415 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"retort/internal/audit"
+	"retort/internal/core"
+)
+
+// own names the schema that holds the tables.
+const own = "retort"
+
+// writeTimeout bounds a statement that writes: a server that vanished must not block the engine for
+// ever.
+const writeTimeout = 30 * time.Second
+
+// sessionPollInterval is the interval between checks whether the server has ended a session.
+const sessionPollInterval = 20 * time.Millisecond
+
+// postgres is a database to which several engines write, each its own chain. An engine holds its
+// chain by an advisory lock of its connection, so the connection must be direct or through a pooler
+// in session mode.
+type postgres struct {
+	where   string // without a password
+	owner   string
+	left    bool
+	chain   int64 // 0: none yet
+	backend int   // process of the server that has the lock
+	used    time.Time
+}
+
+func openPostgres(ctx context.Context, url string, o Options) (_ audit.Store, err error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "the address of the record: %w", err).
+			WithHint("it looks like postgres://user@host:5432/database")
+	}
+	for name, value := range map[string]string{
+		"application_name": "retort", "synchronous_commit": "on",
+		// The server notices after a minute that an engine has gone, and frees its chain.
+		"tcp_keepalives_idle": "30", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "3",
+	} {
+		if _, set := config.RuntimeParams[name]; !set {
+			config.RuntimeParams[name] = value
+		}
+	}
+	config.RuntimeParams["search_path"] = own
+	if o.ReadOnly && !o.Forgets {
+		config.RuntimeParams["default_transaction_read_only"] = "on"
+	}
+	e := &postgres{where: fmt.Sprintf("%s on %s", config.Database, config.Host), owner: o.Owner, left: o.Left}
+	s := &store{engine: e, reads: o.ReadOnly, forgets: o.Forgets, db: stdlib.OpenDB(*config)}
+	s.db.SetMaxOpenConns(1 + readers)
+	s.db.SetMaxIdleConns(1 + readers)
+	defer func() {
+		if err != nil {
+			err = s.failed("store.open", err)
+			_ = s.Close()
+		}
+	}()
+	if o.ReadOnly {
+		return s, current(ctx, s.db, e.where, "postgres")
+	}
+	if err := e.migrate(ctx, s.db); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s, s.ensureWriter(ctx)
+}
+
+func (e *postgres) migrate(ctx context.Context, db *sql.DB) error {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	all := steps("postgres")
+	return within(ctx, c, "BEGIN", func() error {
+		if _, err := c.ExecContext(ctx, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", application)); err != nil {
+			return err
+		}
+		var there bool
+		if err := c.QueryRowContext(ctx, "SELECT count(*) > 0 FROM pg_namespace WHERE nspname = '"+own+"'").Scan(&there); err != nil {
+			return err
+		}
+		if !there {
+			if _, err := c.ExecContext(ctx, "CREATE SCHEMA "+own); err != nil {
+				return err
+			}
+		}
+		return migrate(ctx, c, e.where, all)
+	})
+}
+
+func (e *postgres) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int64, err error) {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() {
+		if err != nil {
+			discard(c) // with its lock, if it has one
+		}
+	}()
+	if e.chain == 0 {
+		chain, err = e.choose(ctx, c)
+	} else {
+		chain, err = e.chain, e.reacquireLock(ctx, c)
+	}
+	if err == nil {
+		err = c.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&e.backend)
+	}
+	if err == nil {
+		e.chain, e.used = chain, time.Now()
+	}
+	return c, chain, err
+}
+
+// choose takes over a chain of the owner that no engine holds, or makes a new one.
+func (e *postgres) choose(ctx context.Context, c *sql.Conn) (int64, error) {
+	chains, err := list[int64](ctx, c, "SELECT name FROM chains WHERE owner = $1 ORDER BY name", []byte(e.owner))
+	if err != nil {
+		return 0, err
+	}
+	for _, chain := range chains {
+		if got, err := tryLock(ctx, c, chain); got || err != nil {
+			return chain, err
+		}
+	}
+	if e.left {
+		return 0, core.Errorf(core.KindInvalidArguments, "store.open", "the record %s: %w", e.where, ErrNone)
+	}
+	for {
+		chain := newChain()
+		got, err := tryLock(ctx, c, chain)
+		if err != nil {
+			return 0, err
+		}
+		if got {
+			_, err = c.ExecContext(ctx, "INSERT INTO chains (name, seq, base, owner) VALUES ($1, 0, 0, $2)", chain, []byte(e.owner))
+			return chain, err
+		}
+	}
+}
+
+// reacquireLock reacquires the lock of the chain after the connection that held it was lost. If the server
+// still considers the old session alive, it terminates that session and waits until it has
+// ended, which releases the lock.
+func (e *postgres) reacquireLock(ctx context.Context, c *sql.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	for {
+		if got, err := tryLock(ctx, c, e.chain); got || err != nil {
+			return err
+		}
+		switch holder, err := e.holder(ctx, c); {
+		case err != nil:
+			return err
+		case holder == e.backend:
+			if _, err := c.ExecContext(ctx, "SELECT pg_terminate_backend($1)", holder); err != nil {
+				return err
+			}
+		case holder != 0:
+			return core.Errorf(core.KindInternal, "store.open", "the chain %s of the record %s was taken by another process after the connection was lost", chainName(e.chain), e.where).
+				WithHint("start this retort again: it goes on with another chain")
+		}
+		select {
+		case <-ctx.Done():
+			return core.Errorf(core.KindInternal, "store.open", "audit log %s: the database server has not yet ended the session of the lost connection: %w", e.where, ctx.Err()).
+				WithHint("the next entry tries to reconnect; until that succeeds no program runs, because it could not be recorded")
+		case <-time.After(sessionPollInterval):
+		}
+	}
+}
+
+// holder returns the id of the server process that holds the lock of the chain, or 0 if none does.
+func (e *postgres) holder(ctx context.Context, c *sql.Conn) (backend int, err error) {
+	err = c.QueryRowContext(ctx, `SELECT COALESCE(max(pid), 0) FROM pg_locks
+		WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = $1 AND objid = $2
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, e.chain>>32, e.chain&0xffffffff).Scan(&backend)
+	return backend, err
+}
+
+func tryLock(ctx context.Context, c *sql.Conn, chain int64) (got bool, err error) {
+	err = c.QueryRowContext(ctx, "SELECT pg_try_advisory_lock($1)", chain).Scan(&got)
+	return got, err
+}
+
+// idle sets how long a connection may be unused before it is checked.
+const idle = time.Second
+
+// alive checks a connection that was unused for a while for having been closed by the server or the
+// network.
+func (e *postgres) alive(c *sql.Conn) bool {
+	defer func() { e.used = time.Now() }()
+	if time.Since(e.used) < idle {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
+	defer cancel()
+	return c.PingContext(ctx) == nil
+}
+
+// free unlocks the chain for the next engine. The server would do so too, but only once it notices
+// that the connection has ended.
+func (e *postgres) free(c *sql.Conn, failed bool) {
+	if failed {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
+	defer cancel()
+	_, _ = c.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", e.chain)
+}
+
+// sound reports whether the server has rolled back and the connection is idle again.
+func (e *postgres) sound(c *sql.Conn, _ error) (idle bool) {
+	err := c.Raw(func(dc any) error {
+		conn := dc.(*stdlib.Conn).Conn()
+		idle = !conn.IsClosed() && conn.PgConn().TxStatus() == 'I'
+		return nil
+	})
+	return err == nil && idle
+}
+
+// transact sends the whole transaction at once.
+func (e *postgres) transact(ctx context.Context, c *sql.Conn, all []change) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return c.Raw(func(dc any) error {
+		conn := dc.(*stdlib.Conn).Conn()
+		batch := &pgx.Batch{}
+		batch.Queue("BEGIN")
+		texts := map[string]string{}
+		for _, ch := range all {
+			if texts[ch.statement] == "" {
+				texts[ch.statement] = e.bound(ch.statement)
+			}
+			batch.Queue(texts[ch.statement], ch.args...)
+		}
+		err := results(conn.SendBatch(ctx, batch), all)
+		if err == nil {
+			_, err = conn.Exec(ctx, "COMMIT")
+		}
+		if err != nil {
+			_, _ = conn.Exec(ctx, "ROLLBACK")
+		}
+		return err
+	})
+}
+
+// results reads the answers to BEGIN and to each change.
+func results(sent pgx.BatchResults, all []change) (err error) {
+	defer func() { err = cmp.Or(err, sent.Close()) }()
+	if _, err := sent.Exec(); err != nil {
+		return err
+	}
+	for _, ch := range all {
+		tag, err := sent.Exec()
+		if err != nil {
+			return err
+		}
+		if ch.missed != nil && tag.RowsAffected() != 1 {
+			return ch.missed
+		}
+	}
+	return nil
+}
+
+// lost returns nil: a server that cannot sync ends by itself, and reports what it has when it is
+// back.
+func (e *postgres) lost(error) error { return nil }
+
+func (e *postgres) wrote(context.Context, int) {}
+
+// bound numbers the parameters. No statement contains a ? with another meaning.
+func (e *postgres) bound(statement string) string {
+	var b strings.Builder
+	n := 0
+	for part := range strings.SplitSeq(statement, "?") {
+		if n > 0 {
+			b.WriteString("$" + strconv.Itoa(n))
+		}
+		b.WriteString(part)
+		n++
+	}
+	return b.String()
+}
+
+func (e *postgres) selection(columns, lead, conditions string) string {
+	equal := "1 = 1"
+	if lead != "" {
+		equal = indexCondition(lead, "''")
+	}
+	return "SELECT " + columns + " FROM entries JOIN (SELECT chain, seq FROM entries WHERE " + equal + conditions +
+		" ORDER BY at DESC, chain DESC, seq DESC LIMIT ?) AS found USING (chain, seq) ORDER BY at DESC, chain DESC, seq DESC"
+}
+
+func (e *postgres) counting(column string) string {
+	return "SELECT count(*) FROM (SELECT 1 FROM entries WHERE " + indexCondition(column, "''") + " LIMIT ?) AS counted"
+}
+
+func (e *postgres) counted() string { return "entries" }
+
+// unled wraps the column in an expression, for which PostgreSQL uses no index.
+func (e *postgres) unled(column string) string {
+	if column == "execution" {
+		return column
+	}
+	return "(" + column + " + 0)"
+}
+
+func (e *postgres) sample(ctx context.Context, db *sql.DB) (table string, _ []any, err error) {
+	const enough = 500_000 // bytes of a sample: about 1000 rows
+	var size float64
+	err = db.QueryRowContext(ctx, "SELECT pg_relation_size('entries')").Scan(&size)
+	return fmt.Sprintf("entries TABLESAMPLE SYSTEM (%f)", min(100, 100*enough/max(size, 1))), nil, err
+}
+
+func (e *postgres) before(p audit.Place) (condition string, args []any) {
+	chain, ok := chainOf(p.Chain)
+	switch {
+	case ok:
+		return "(at, chain, seq) < (?, ?, ?)", []any{p.At, chain, p.Seq}
+	case p.Chain < chainName(0):
+		return "at < ?", []any{p.At}
+	}
+	// It is no chain of ours: those before it are all below a name of as many digits.
+	return "(at, chain) <= (?, ?)", []any{p.At, below(p.Chain)}
+}
+
+// below returns the largest chain whose name sorts before name.
+func below(name string) (chain int64) {
+	for bit := int64(1) << 62; bit > 0; bit >>= 1 {
+		if chainName(chain|bit) < name {
+			chain |= bit
+		}
+	}
+	return chain
+}
+
+func (e *postgres) holds(chain int64) (condition string, args []any, maybe bool) {
+	return "chain = ?", []any{chain}, true
+}
+
+// forget deletes keys and rewrites their table, because deleted rows stay in its pages. The
+// server's log and backups keep their copies.
+func (e *postgres) forget(ctx context.Context, c *sql.Conn, ids []string) (n int, err error) {
+	err = within(ctx, c, "BEGIN", func() error {
+		return eachPart(ids, func(list string, args []any) error {
+			r, err := c.ExecContext(ctx, e.bound("DELETE FROM keys WHERE live = 1 AND id IN "+list), args...)
+			if err != nil {
+				return err
+			}
+			some, err := r.RowsAffected()
+			n += int(some)
+			return err
+		})
+	})
+	if err == nil {
+		_, err = c.ExecContext(ctx, "VACUUM FULL keys")
+	}
+	return n, err
+}
+
+// dropped does nothing: the server reuses the space.
+func (e *postgres) dropped(context.Context, *sql.Conn) error { return nil }
+
+// check does nothing: the server protects its own files, which a program that can write into the
+// data directory cannot reach.
+func (e *postgres) check(context.Context, *sql.Conn) ([]string, error) { return nil, nil }
+
+func (e *postgres) indexes(context.Context, *sql.Conn) error { return nil }
+
+func (e *postgres) snapshot() string { return "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY" }
+
+func (e *postgres) size(ctx context.Context, db *sql.DB) (n int64, err error) {
+	err = db.QueryRowContext(ctx, "SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = $1 AND relkind = 'r'", own).Scan(&n)
+	return n, err
+}
+
+func (e *postgres) close() {}
+
+func (e *postgres) explain(op string, err error) error {
+	said := core.Errorf(core.KindInternal, op, "the record %s: %w", e.where, err)
+	var known *pgconn.PgError
+	if !errors.As(err, &known) {
+		return said.WithHint("look whether the PostgreSQL server runs and can be reached; nothing runs that cannot be recorded")
+	}
+	switch {
+	case known.Code == "42P01": // undefined_table
+		return core.Errorf(core.KindInvalidArguments, op, "there is no record in %s: %w", e.where, err).
+			WithHint("it is made as soon as retort runs with audit logging to this address")
+	case known.Code == "53100":
+		return said.WithHint("the server's disk is full: make room there; nothing runs that cannot be recorded")
+	case known.Code == "42501" || strings.HasPrefix(known.Code, "28"):
+		return said.WithHint("the user of the address must be let in, and be able to create the schema %q in the database", own)
+	case known.Code == "3D000":
+		return said.WithHint("create the database first")
+	case known.Code == "25006":
+		return said.WithHint("the server can only be read now: it is a standby, or was told so")
+	}
+	return said.WithHint("look at the log of the PostgreSQL server; nothing runs that cannot be recorded")
+}

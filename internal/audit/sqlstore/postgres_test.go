@@ -1,0 +1,272 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"retort/internal/audit"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+)
+
+// server is one for all tests, started by the first that needs it.
+var server = sync.OnceValues(testenv.StartPostgres)
+
+var databases atomic.Int64
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(killedVariable); path != "" {
+		appendUntilKilled(path)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if databases.Load() > 0 {
+		if p, err := server(); err == nil {
+			p.Stop()
+		}
+	}
+	os.Exit(code)
+}
+
+// database is a new one.
+func database(t testing.TB) (url string) {
+	t.Helper()
+	n := databases.Add(1)
+	p, err := server()
+	testenv.Missing(t, "postgres", err)
+	c, err := pgx.Connect(context.Background(), p.URL("postgres"))
+	must(t, err)
+	defer c.Close(context.Background())
+	name := fmt.Sprint("t", n)
+	_, err = c.Exec(context.Background(), "CREATE DATABASE "+name)
+	must(t, err)
+	return p.URL(name)
+}
+
+// direct is a connection past the store.
+func direct(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	c, err := pgx.Connect(background, url)
+	must(t, err)
+	t.Cleanup(func() { _ = c.Close(background) })
+	return c
+}
+
+// cut terminates the connections that own a chain, as a network failure does. It waits until the
+// server has released the chains, because the server does not end a session at once.
+func cut(t *testing.T, url string) {
+	t.Helper()
+	c := direct(t, url)
+	const owners = "FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+	_, err := c.Exec(background, "SELECT pg_terminate_backend(pid) "+owners)
+	must(t, err)
+	testenv.WaitUntil(t, "the chains are free", func() (free bool) {
+		must(t, c.QueryRow(background, "SELECT count(*) = 0 "+owners).Scan(&free))
+		return free
+	})
+}
+
+// Engines write one database, each its own chain, and a chain is gone on with.
+func TestChainsOfPostgres(t *testing.T) {
+	url := database(t)
+	stores := make([]audit.Store, 4)
+	var all4 sync.WaitGroup
+	for i := range stores {
+		all4.Go(func() { stores[i], _ = Open(background, url, Options{}) })
+	}
+	all4.Wait()
+	chains := map[string]int64{}
+	for i, s := range stores {
+		if s == nil {
+			t.Fatal("one was not opened")
+		}
+		defer s.Close()
+		must(t, s.Append(background, audit.Batch{Rows: next(t, s, 10+i), Opened: []string{"same"}}))
+		chains[head(t, s).Chain] = head(t, s).Seq
+	}
+	if len(chains) != 4 {
+		t.Fatalf("%d chains", len(chains))
+	}
+	heads, err := stores[0].Chains(background)
+	if err != nil || len(heads) != 4 {
+		t.Error(heads, err)
+	}
+	for _, h := range heads {
+		if got := all(t, stores[3].Walk(background, h.Chain, 1)); len(got) != int(chains[h.Chain]) {
+			t.Errorf("%d rows of %s", len(got), h.Chain)
+		}
+	}
+	places := map[audit.Place]bool{}
+	var before *audit.Place
+	for {
+		page := all(t, stores[1].Find(background, audit.Filter{Limit: 3, Before: before}))
+		for _, r := range page {
+			p := audit.Place{At: r.At, Chain: r.Chain, Seq: r.Seq}
+			if before = &p; places[p] {
+				t.Fatal("a row comes twice")
+			}
+			places[p] = true
+		}
+		if len(page) < 3 {
+			break
+		}
+	}
+	if len(places) != 10+11+12+13 {
+		t.Errorf("pages give %d rows", len(places))
+	}
+	freed := head(t, stores[2])
+	must(t, stores[2].Close())
+	s := open(t, url, Options{})
+	if got := head(t, s); got.Chain != freed.Chain || got.Seq != freed.Seq {
+		t.Errorf("%+v is not the chain that was free", got)
+	}
+	if opened, err := s.Open(background); err != nil || len(opened) != 1 {
+		t.Error(opened, err)
+	}
+}
+
+// TestIdleConnection checks that an entry is written over a new connection when the old one was cut while nothing was
+// written, and nothing is refused.
+func TestIdleConnection(t *testing.T) {
+	url := database(t)
+	s := open(t, url, Options{})
+	must(t, s.Append(background, audit.Batch{Rows: next(t, s, 3)}))
+	for range 2 {
+		rows := next(t, s, 2)
+		cut(t, url)
+		s.(*store).engine.(*postgres).used = time.Time{} // long ago
+		must(t, s.Append(background, audit.Batch{Rows: rows}))
+	}
+	if h := head(t, s); h.Seq != 7 {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestLostConnection(t *testing.T) {
+	url := database(t)
+	s := open(t, url, Options{})
+	must(t, s.Append(background, audit.Batch{Rows: next(t, s, 3)}))
+	h := head(t, s)
+	rows := next(t, s, 2)
+	cut(t, url)
+	if err := s.Append(background, audit.Batch{Rows: rows}); err == nil {
+		t.Error("it was written over a connection that was cut")
+	} else if known := core.AsError(err); known.Hint == "" {
+		t.Error(err)
+	}
+	if got := head(t, s); got.Chain != h.Chain || got.Seq != 3 {
+		t.Errorf("%+v after %+v", got, h)
+	}
+	must(t, s.Append(background, audit.Batch{Rows: rows}))
+
+	cut(t, url)
+	thief := open(t, url, Options{})
+	if head(t, thief).Chain != h.Chain {
+		t.Fatal("the chain was not free")
+	}
+	for range 2 {
+		_, err := s.Head(background)
+		if known := core.AsError(err); err == nil || known.Hint == "" {
+			t.Error(err)
+		}
+		if err := s.Append(background, audit.Batch{}); err == nil {
+			t.Error("it writes a chain that another one has")
+		}
+	}
+	must(t, thief.Append(background, audit.Batch{Rows: next(t, thief, 1)}))
+	must(t, thief.Close())
+	if got := head(t, s); got.Chain != h.Chain || got.Seq != 6 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A connection that the server still believes in is ended there by the one that had it.
+func TestHalfLostConnection(t *testing.T) {
+	s := open(t, database(t), Options{})
+	own := s.(*store)
+	h := head(t, s)
+	lost := own.w
+	own.w = nil // the server sees nothing of it
+	defer lost.Close()
+	if got := head(t, s); got.Chain != h.Chain {
+		t.Errorf("%+v after %+v", got, h)
+	}
+	must(t, s.Append(background, audit.Batch{Rows: next(t, s, 1)}))
+}
+
+func TestPostgresRefuses(t *testing.T) {
+	url := database(t)
+	refusedIn(t, url, Options{ReadOnly: true}, "no record")
+	refusedIn(t, strings.Replace(url, "/t", "/missing", 1), Options{}, "create the database")
+	refusedIn(t, "postgres://u:secret@127.0.0.1:1/d", Options{}, "server runs")
+	if err := refusedIn(t, "postgres://u:secret@127.0.0.1:x/d", Options{}, "looks like"); strings.Contains(fmt.Sprintf("%+v", err), "secret") {
+		t.Error("a password is told: ", err)
+	}
+	must(t, open(t, url, Options{}).Close())
+	_, err := direct(t, url).Exec(background, "UPDATE retort.version SET version = 99")
+	must(t, err)
+	refusedIn(t, url, Options{}, "newer version")
+	refusedIn(t, url, Options{ReadOnly: true}, "newer version")
+}
+
+func TestForgottenKeysAreGoneFromTheTable(t *testing.T) {
+	url := database(t)
+	s := open(t, url, Options{})
+	must(t, s.Append(background, audit.Batch{Keys: []audit.Key{{ID: "a", Wrapped: []byte("the wrapped key")}, {ID: "b", Wrapped: []byte("another")}}}))
+	file := func() string {
+		var data []byte
+		c := direct(t, url)
+		_, err := c.Exec(background, "CHECKPOINT")
+		must(t, err)
+		must(t, c.QueryRow(background, "SELECT pg_read_binary_file(pg_relation_filepath('retort.keys'))").Scan(&data))
+		return string(data)
+	}
+	if !strings.Contains(file(), "the wrapped key") {
+		t.Error("the test does not see a key that is there")
+	}
+	n, err := s.Forget(background, []string{"a"})
+	if data := file(); n != 1 || err != nil || strings.Contains(data, "the wrapped key") || !strings.Contains(data, "another") {
+		t.Error(n, err, "or the wrong keys are there")
+	}
+}
+
+// The next version, when there is one, is reached from each before it.
+func TestMigrations(t *testing.T) {
+	contract(t, func(t *testing.T, url string) {
+		s := open(t, url, Options{})
+		rows := mixed(t, s, 10, 1)
+		own := s.(*store)
+		c, err := own.db.Conn(background)
+		must(t, err)
+		defer c.Close()
+		now, err := versionOf(background, c)
+		must(t, err)
+		made := append(slices.Repeat([]string{"not read again"}, now), "ALTER TABLE entries ADD COLUMN madeup INTEGER; CREATE INDEX by_madeup ON entries (madeup)", "UPDATE entries SET madeup = 7")
+		begin := "BEGIN"
+		broken := within(background, c, begin, func() error { return migrate(background, c, url, append(made[:now+1:now+1], "no SQL")) })
+		version, err := versionOf(background, c)
+		if broken == nil || version != now || err != nil {
+			t.Fatalf("a step that fails leaves version %d: %v, %v", version, broken, err)
+		}
+		for range 2 {
+			must(t, within(background, c, begin, func() error { return migrate(background, c, url, made) }))
+		}
+		if version, err := versionOf(background, c); version != now+2 || err != nil {
+			t.Error(version, err)
+		}
+		if sevens, err := list[int64](background, c, "SELECT madeup FROM entries"); len(sevens) != len(rows) || err != nil || sevens[0] != 7 {
+			t.Error(sevens, err)
+		}
+		must(t, s.Close())
+		refusedIn(t, url, Options{}, "newer version")
+	})
+}

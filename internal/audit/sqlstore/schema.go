@@ -1,0 +1,102 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+
+	"retort/internal/core"
+)
+
+// steps are the statements that make a database of version n-1 one of version n, for
+// n = 1, 2, ...; a step that was released is never changed.
+//
+//go:embed schema/*.sql
+var schemas embed.FS
+
+func steps(dialect string) (all []string) {
+	for n := 1; ; n++ {
+		step, err := schemas.ReadFile(fmt.Sprintf("schema/%s-%d.sql", dialect, n))
+		if err != nil {
+			return all // it was the last one
+		}
+		all = append(all, string(step))
+	}
+}
+
+// migrate brings a database to the newest version, in a transaction that keeps others from doing
+// the same.
+func migrate(ctx context.Context, c *sql.Conn, name string, steps []string) error {
+	if _, err := c.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS version (version INTEGER NOT NULL)"); err != nil {
+		return err
+	}
+	version, err := versionOf(ctx, c)
+	if err != nil {
+		return err
+	}
+	if version == len(steps) {
+		return nil
+	}
+	if err := newest(name, version, len(steps)); err != nil && version > len(steps) {
+		return err
+	}
+	for _, step := range steps[version:] {
+		if _, err := c.ExecContext(ctx, step); err != nil {
+			return err
+		}
+	}
+	if _, err := c.ExecContext(ctx, "DELETE FROM version"); err != nil {
+		return err
+	}
+	_, err = c.ExecContext(ctx, fmt.Sprintf("INSERT INTO version (version) VALUES (%d)", len(steps)))
+	return err
+}
+
+// versionOf returns the schema version of a database, 0 for a new one.
+func versionOf(ctx context.Context, c querier) (version int, err error) {
+	err = c.QueryRowContext(ctx, "SELECT version FROM version").Scan(&version)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return version, err
+}
+
+// newest returns an error unless version is the newest.
+func newest(name string, version, newest int) error {
+	switch {
+	case version > newest:
+		return core.Errorf(core.KindInvalidArguments, "store.open", "%s was written by a newer version of Retort (its schema is %d, this one knows %d)", name, version, newest).
+			WithHint("update this retort; nothing was changed")
+	case version < newest:
+		return core.Errorf(core.KindInvalidArguments, "store.open", "%s was written by an older version of Retort (its schema is %d, this one reads %d)", name, version, newest).
+			WithHint("start retort once with this record: that brings it up to date")
+	}
+	return nil
+}
+
+// current returns an error unless the database has the newest schema.
+func current(ctx context.Context, db *sql.DB, name, dialect string) error {
+	all := steps(dialect)
+	version, err := versionOf(ctx, db)
+	if err != nil {
+		return err
+	}
+	return newest(name, version, len(all))
+}
+
+// within runs f in a transaction.
+func within(ctx context.Context, c *sql.Conn, begin string, f func() error) error {
+	_, err := c.ExecContext(ctx, begin)
+	if err != nil {
+		return err
+	}
+	if err = f(); err == nil {
+		_, err = c.ExecContext(ctx, "COMMIT")
+	}
+	if err != nil {
+		_, _ = c.ExecContext(ctx, "ROLLBACK")
+	}
+	return err
+}

@@ -1,0 +1,445 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	sqlite3 "modernc.org/sqlite"
+
+	"retort/internal/audit"
+	"retort/internal/base/seal"
+	"retort/internal/core"
+)
+
+const (
+	// lockTimeout sets how long to wait for another process that is about to end.
+	lockTimeout = 300 * time.Millisecond
+	// application marks a SQLite file as an audit log of Retort: "Rtrt".
+	application = 0x52747274
+	readers     = 4
+	notDatabase = 26 // SQLITE_NOTADB
+)
+
+// sqlite is one database file. Committed entries are in it or in PATH-wal, which SQLite moves into
+// the file from time to time.
+type sqlite struct {
+	path   string
+	owner  string
+	left   bool
+	fresh  bool
+	file   fs.FileInfo    // of path, when it was opened for writing
+	beside [2]fs.FileInfo // of its log and its index, when the connection that writes was opened
+	chain  int64          // 0: not known yet
+	unlock func()
+	put    map[string]*sql.Stmt // statements of the connection that writes
+	of     *sql.Conn
+}
+
+func openSQLite(ctx context.Context, path string, o Options, lockTimeout time.Duration) (_ audit.Store, err error) {
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "%w", err)
+	}
+	e := &sqlite{path: path, owner: o.Owner, left: o.Left, fresh: o.Fresh, unlock: func() {}}
+	s := &store{engine: e, reads: o.ReadOnly, forgets: o.Forgets}
+	defer func() {
+		if err != nil {
+			err = s.failed("store.open", err)
+			_ = s.Close()
+		}
+	}()
+	address := e.address("mode", "ro")
+	if o.ReadOnly && o.Forgets {
+		address = e.address("mode", "rw", "_pragma", "synchronous(FULL)", "_pragma", "secure_delete(ON)", "_pragma", "trusted_schema(OFF)")
+	}
+	if s.db, err = sql.Open("sqlite", address); err != nil {
+		return nil, err
+	}
+	if o.ReadOnly {
+		return s, e.openForReading(ctx, s)
+	}
+	return s, e.openForWriting(ctx, s, lockTimeout)
+}
+
+// address returns the file's URI with parameters, given as pairs of names and values.
+func (e *sqlite) address(parameters ...string) string {
+	q := url.Values{"_busy_timeout": {"10000"}}
+	for i := 0; i < len(parameters); i += 2 {
+		q.Add(parameters[i], parameters[i+1])
+	}
+	path := filepath.ToSlash(e.path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:/...
+	}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
+}
+
+func (e *sqlite) openForWriting(ctx context.Context, s *store, lockTimeout time.Duration) (err error) {
+	if err := e.checkRegular(); err != nil {
+		return err
+	}
+	if err := e.lock(lockTimeout); err != nil {
+		return err
+	}
+	if err := e.create(ctx); err != nil {
+		return err
+	}
+	_ = s.db.Close()
+	s.db, err = sql.Open("sqlite", e.address("mode", "rw", "_pragma", "journal_mode(WAL)", "_pragma", "synchronous(FULL)", "_pragma", "secure_delete(ON)",
+		"_pragma", "journal_size_limit(33554432)", "_pragma", "wal_autocheckpoint(2000)", "_pragma", "cache_size(-16384)", "_pragma", "trusted_schema(OFF)"))
+	if err != nil {
+		return err
+	}
+	s.db.SetMaxOpenConns(1 + readers)
+	s.db.SetMaxIdleConns(1 + readers)
+	if e.file, err = os.Lstat(e.path); err != nil {
+		return err
+	}
+	if err := e.migrate(ctx, s.db); err != nil {
+		return err
+	}
+	if err := e.checkSchema(ctx, s.db); err != nil {
+		return err
+	}
+	if err := e.moveLog(ctx, s.db); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ensureWriter(ctx)
+}
+
+// lock keeps other processes from writing the file. Its error names the process that holds the
+// lock.
+func (e *sqlite) lock(lockTimeout time.Duration) error {
+	name := e.path + ".lock"
+	unlock, err := seal.Lock(name, lockTimeout)
+	switch {
+	case err == nil:
+		e.unlock = unlock
+		return writeLockHolder(name)
+	case errors.Is(err, fs.ErrPermission) || isReadOnly(err):
+		return core.Errorf(core.KindInvalidArguments, "store.open", "the record %s cannot be written: %w", e.path, err).
+			WithHint("choose a place that this user may write, with --home")
+	}
+	if !wouldBlock(err) {
+		return err
+	}
+	pid, _ := seal.ReadFile(name, 32)
+	return core.Errorf(core.KindInvalidArguments, "store.open", "another retort (process %s) writes the record %s: %w", strings.TrimSpace(string(pid)), e.path, ErrTaken).
+		WithHint("end that process, or give each its own file; reading, as retort audit does, needs neither")
+}
+
+// writeLockHolder writes this process's id into a lock file, for the error of another process.
+func writeLockHolder(name string) error {
+	f, err := seal.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintln(f, os.Getpid()) // the disk may be full
+	return f.Close()
+}
+
+// checkRegular returns an error if one of the names that SQLite opens is not a regular file. SQLite
+// would wait for the other end of a named pipe.
+func (e *sqlite) checkRegular() error {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal", ".lock"} {
+		if err := seal.Regular(e.path + suffix); err != nil {
+			return core.Errorf(core.KindInvalidArguments, "store.open", "the audit log %s: %w", e.path, err).WithHint("move it away")
+		}
+	}
+	return nil
+}
+
+func (e *sqlite) migrate(ctx context.Context, db *sql.DB) error {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	all := steps("sqlite")
+	return within(ctx, c, "BEGIN IMMEDIATE", func() error { return migrate(ctx, c, e.path, all) })
+}
+
+func (e *sqlite) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int64, err error) {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() {
+		if err != nil {
+			_ = c.Close()
+		}
+	}()
+	owner := ""
+	err = c.QueryRowContext(ctx, "SELECT name, owner FROM chains").Scan(&chain, &owner)
+	switch {
+	case err == nil && owner != e.owner:
+		err = core.Errorf(core.KindInvalidArguments, "store.open", "the record %s is written with another key than this user's: %w", e.path, ErrTaken)
+	case errors.Is(err, sql.ErrNoRows) && e.left:
+		err = core.Errorf(core.KindInvalidArguments, "store.open", "the record %s: %w", e.path, ErrNone)
+	case errors.Is(err, sql.ErrNoRows):
+		chain = newChain()
+		_, err = c.ExecContext(ctx, "INSERT INTO chains (name, seq, base, owner) VALUES (?, 0, 0, ?)", chain, []byte(e.owner))
+	}
+	e.chain = chain
+	if err == nil {
+		err = e.noteFiles()
+	}
+	return c, chain, err
+}
+
+func (e *sqlite) alive(*sql.Conn) bool { return true }
+
+// free closes the prepared statements; until then the connection stays open.
+func (e *sqlite) free(*sql.Conn, bool) {
+	for _, p := range e.put {
+		_ = p.Close()
+	}
+	e.of, e.put = nil, nil
+}
+
+// sound reports whether err came from Retort's own checks. After an error of the disk the
+// connection's view of the file is unknown.
+func (e *sqlite) sound(_ *sql.Conn, err error) bool {
+	var ours *core.Error
+	return errors.As(err, &ours)
+}
+
+func (e *sqlite) transact(ctx context.Context, c *sql.Conn, all []change) error {
+	if e.of != c {
+		e.of, e.put = c, map[string]*sql.Stmt{}
+	}
+	err := e.apply(ctx, c, change{statement: "BEGIN IMMEDIATE"})
+	if err != nil {
+		return err
+	}
+	for _, ch := range append(all, change{statement: "COMMIT"}) {
+		if err = e.apply(ctx, c, ch); err != nil {
+			_, _ = c.ExecContext(ctx, "ROLLBACK")
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *sqlite) apply(ctx context.Context, c *sql.Conn, ch change) (err error) {
+	p := e.put[ch.statement]
+	if p == nil {
+		if p, err = c.PrepareContext(ctx, ch.statement); err != nil {
+			return err
+		}
+		e.put[ch.statement] = p
+	}
+	r, err := p.ExecContext(ctx, ch.args...)
+	if err != nil || ch.missed == nil {
+		return err
+	}
+	if n, err := r.RowsAffected(); err != nil || n != 1 {
+		return ch.missed
+	}
+	return nil
+}
+
+func (e *sqlite) wrote(context.Context, int) {}
+
+func (e *sqlite) bound(statement string) string { return statement }
+
+func (e *sqlite) selection(columns, lead, conditions string) string {
+	index, equal := "by_at", "1 = 1"
+	if lead != "" {
+		index, equal = "by_"+lead, indexCondition(lead, "x''")
+	}
+	return "SELECT " + columns + " FROM entries WHERE seq IN (SELECT seq FROM entries INDEXED BY " + index + " WHERE " + equal + conditions +
+		" ORDER BY at DESC, seq DESC LIMIT ?) ORDER BY at DESC, seq DESC"
+}
+
+func (e *sqlite) counting(column string) string {
+	return "SELECT count(*) FROM (SELECT 1 FROM entries INDEXED BY by_" + column + " WHERE " + indexCondition(column, "x''") + " LIMIT ?)"
+}
+
+// counted names the index of kinds, which has all columns that are added up.
+func (e *sqlite) counted() string { return "entries INDEXED BY by_kind" }
+
+func (e *sqlite) unled(column string) string { return column }
+
+func (e *sqlite) sample(ctx context.Context, db *sql.DB) (table string, args []any, err error) {
+	var base, seq int64
+	if err := db.QueryRowContext(ctx, "SELECT base, seq FROM chains").Scan(&base, &seq); err != nil {
+		return "", nil, err
+	}
+	const some = 500
+	for range some {
+		args = append(args, base+1+rand.Int64N(max(1, seq-base)))
+	}
+	return "entries WHERE seq IN (?" + strings.Repeat(", ?", some-1) + ")", args, nil
+}
+
+func (e *sqlite) before(p audit.Place) (condition string, args []any) {
+	own := chainName(e.chain)
+	switch {
+	case own < p.Chain:
+		return "at <= ?", []any{p.At}
+	case own > p.Chain:
+		return "at < ?", []any{p.At}
+	}
+	return "(at, seq) < (?, ?)", []any{p.At, p.Seq}
+}
+
+func (e *sqlite) holds(chain int64) (condition string, args []any, maybe bool) {
+	return "", nil, chain == e.chain
+}
+
+// forget overwrites keys with zeros, then moves the write-ahead log, which has copies of them, into
+// the file and empties it.
+func (e *sqlite) forget(ctx context.Context, c *sql.Conn, ids []string) (n int, err error) {
+	err = within(ctx, c, "BEGIN IMMEDIATE", func() error {
+		return eachPart(ids, func(list string, args []any) error {
+			r, err := c.ExecContext(ctx, "UPDATE keys SET live = 0, wrapped = zeroblob(length(wrapped)) WHERE live = 1 AND id IN "+list, args...)
+			if err != nil {
+				return err
+			}
+			some, err := r.RowsAffected()
+			n += int(some)
+			return err
+		})
+	})
+	if err != nil {
+		return 0, err
+	}
+	var busy, log, moved int
+	if err = c.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved); err == nil && busy != 0 {
+		err = core.Errorf(core.KindInternal, "store.forget", "the keys are deleted, but another process reads %s, so what was in its log is still there", e.path).
+			WithHint("end what reads the record and forget again")
+	}
+	return n, err
+}
+
+func (e *sqlite) dropped(ctx context.Context, c *sql.Conn) error {
+	rows, err := c.QueryContext(ctx, "PRAGMA incremental_vacuum")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() { // each step gives back a page
+	}
+	return rows.Err()
+}
+
+func (e *sqlite) size(context.Context, *sql.DB) (n int64, err error) {
+	for _, suffix := range []string{"", "-wal"} {
+		info, err := os.Stat(e.path + suffix)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		n += info.Size()
+	}
+	return n, nil
+}
+
+// openForReading opens an existing file, also in a folder that this process cannot write.
+func (e *sqlite) openForReading(ctx context.Context, s *store) error {
+	info, err := os.Lstat(e.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return core.Errorf(core.KindInvalidArguments, "store.open", "there is no record at %s", e.path).
+			WithHint("it is written as soon as retort runs with audit logging; --home says where")
+	}
+	if err != nil {
+		return err
+	}
+	if err := e.checkRegular(); err != nil {
+		return err
+	}
+	if info.Size() == 0 {
+		return core.Errorf(core.KindInvalidArguments, "store.open", "the record %s is empty: %w", e.path, audit.ErrEmpty).
+			WithHint("a disk that was full may have left it, and it can be removed; the next engine that starts may use it, too")
+	}
+	if err = e.read(ctx, s.db); err == nil {
+		return nil
+	}
+	// Beside a file SQLite needs one for what readers and a writer tell each other, and here it
+	// cannot make one: then nobody can write either, and if nothing is left in a log, the
+	// file itself is all.
+	if info, none := os.Stat(e.path + "-wal"); none == nil && info.Size() > 0 || !cannotOpen(err) && !noIndex(err) {
+		return err
+	}
+	_ = s.db.Close()
+	if s.db, err = sql.Open("sqlite", e.address("mode", "ro", "immutable", "1")); err != nil {
+		return err
+	}
+	return e.read(ctx, s.db)
+}
+
+// read checks that the file is an audit log with the current schema, and reads its chain.
+func (e *sqlite) read(ctx context.Context, db *sql.DB) error {
+	db.SetMaxOpenConns(readers)
+	db.SetMaxIdleConns(readers)
+	var mark int
+	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&mark); code(err) == notDatabase || err == nil && mark != application {
+		return e.foreign()
+	}
+	if err := current(ctx, db, e.path, "sqlite"); err != nil {
+		return err
+	}
+	if err := e.checkSchema(ctx, db); err != nil {
+		return err
+	}
+	err := db.QueryRowContext(ctx, "SELECT name FROM chains").Scan(&e.chain)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil // nobody has written yet
+	}
+	return err
+}
+
+// code returns the primary result code of SQLite, or 0 for another error.
+func code(err error) int {
+	var known *sqlite3.Error
+	if !errors.As(err, &known) {
+		return 0
+	}
+	return known.Code() & 0xff
+}
+
+// cannotOpen reports whether SQLite may not open or write the file: SQLITE_PERM, SQLITE_READONLY or
+// SQLITE_CANTOPEN.
+func cannotOpen(err error) bool { return slices.Contains([]int{3, 8, 14}, code(err)) }
+
+// noIndex reports whether SQLite could not make the index of the log: SQLITE_IOERR_SHMOPEN,
+// SHMSIZE, SHMLOCK or SHMMAP.
+func noIndex(err error) bool {
+	var known *sqlite3.Error
+	return errors.As(err, &known) && code(err) == 10 && slices.Contains([]int{18, 19, 20, 21}, known.Code()>>8)
+}
+
+func (e *sqlite) close() { e.unlock() }
+
+func (e *sqlite) explain(op string, err error) error {
+	said := core.Errorf(core.KindInternal, op, "the record %s: %w", e.path, err)
+	if cannotOpen(err) {
+		return said.WithHint("it cannot be written: look at the permissions of the file and its folder, and whether the disk was mounted read-only")
+	}
+	switch code(err) {
+	case 13: // SQLITE_FULL
+		return said.WithHint("its disk is full: make room; nothing runs that cannot be recorded")
+	case 10: // SQLITE_IOERR
+		return said.WithHint("its disk has errors or is full; nothing runs that cannot be recorded")
+	case 11, notDatabase: // SQLITE_CORRUPT
+		return said.WithHint("it is damaged: move it away with its -wal file, and what was recorded is kept for retort audit verify to look at; a new one is begun")
+	case 5, 6: // SQLITE_BUSY, SQLITE_LOCKED
+		return said.WithHint("another program has it locked: end that one")
+	}
+	return said
+}

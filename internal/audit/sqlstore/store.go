@@ -1,0 +1,252 @@
+// Package sqlstore keeps the entries of the audit log in SQLite or PostgreSQL. Only this package has
+// SQL. Strings are stored as bytes, so both return exactly what they were given, including zero
+// bytes and broken UTF-8.
+package sqlstore
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"retort/internal/audit"
+	"retort/internal/core"
+)
+
+// Options configures Open.
+type Options struct {
+	// ReadOnly opens an existing store without a chain, also while another process writes it. Head and
+	// everything that writes return an error.
+	ReadOnly bool
+	// Owner names the writer of the chain. A chain of another owner is not continued.
+	Owner string
+	// Left opens an existing chain that no process writes. Without one, the error wraps ErrNone.
+	Left bool
+	// Fresh opens a new file with an empty chain. If the file exists, the error wraps ErrTaken.
+	Fresh bool
+	// Forgets lets a ReadOnly store delete keys.
+	Forgets bool
+}
+
+// ErrTaken means that the file belongs to another process or user, or that it exists although
+// Options.Fresh is set.
+var ErrTaken = errors.New("another process writes it")
+
+// ErrNone means that there is no chain to continue.
+var ErrNone = errors.New("no chain was left there")
+
+// maxFiles is how many engines can share a folder.
+const maxFiles = 64
+
+// Open opens a store: "postgres://..." (or "postgresql://"), "sqlite:PATH" or a path. For a path
+// that ends in a slash or is a folder it calls OpenFolder. Errors are *core.Error.
+func Open(ctx context.Context, url string, o Options) (audit.Store, error) {
+	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
+		return openPostgres(ctx, url, o)
+	}
+	path := strings.TrimPrefix(url, "sqlite:")
+	if path == "" {
+		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "the store has no address").
+			WithHint("give the path of a file, or postgres://user@host/database")
+	}
+	info, err := os.Stat(path)
+	if os.IsPathSeparator(path[len(path)-1]) || err == nil && info.IsDir() {
+		return OpenFolder(ctx, path, o)
+	}
+	return openSQLite(ctx, path, o, lockTimeout)
+}
+
+// OpenFile opens one of the files that Files lists.
+func OpenFile(ctx context.Context, path string, o Options) (audit.Store, error) {
+	return openSQLite(ctx, path, o, lockTimeout)
+}
+
+// OpenFolder opens the first file of a folder that no other process writes, or a new one. Engines
+// that share a folder each write their own file.
+func OpenFolder(ctx context.Context, dir string, o Options) (audit.Store, error) {
+	if o.ReadOnly {
+		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "%s is a folder; its files are read one by one", dir)
+	}
+	if o.Left {
+		return openLeft(ctx, dir, o)
+	}
+	for n := range maxFiles {
+		if _, err := os.Lstat(filepath.Join(dir, nameOf(n+1))); o.Fresh && err == nil {
+			continue
+		}
+		s, err := openSQLite(ctx, filepath.Join(dir, nameOf(n+1)), o, 0)
+		if !errors.Is(err, ErrTaken) {
+			return s, err
+		}
+	}
+	return nil, core.Errorf(core.KindLimit, "store.open", "%d processes write records in %s: %w", maxFiles, dir, ErrTaken).
+		WithHint("end some of them, or give each user a home of their own with --home")
+}
+
+// nameOf returns the name of file n of a folder, counted from 1.
+func nameOf(n int) string { return fmt.Sprintf("record-%d.db", n) }
+
+// openLeft opens the first file of a folder that has a chain and that no process writes.
+func openLeft(ctx context.Context, dir string, o Options) (audit.Store, error) {
+	files, err := Files(dir)
+	if err != nil {
+		return nil, core.Errorf(core.KindInternal, "store.open", "%w", err)
+	}
+	var broken error
+	for _, path := range files {
+		s, err := openSQLite(ctx, path, o, 0)
+		if err == nil {
+			return s, nil
+		}
+		if !errors.Is(err, ErrTaken) && !errors.Is(err, ErrNone) {
+			broken = err // a file that is damaged keeps nobody from the others
+		}
+	}
+	if broken != nil {
+		return nil, broken
+	}
+	return nil, core.Errorf(core.KindInvalidArguments, "store.open", "the record %s: %w", dir, ErrNone)
+}
+
+// Files lists the files of a folder that OpenFolder has made, in the order of their numbers. A
+// missing folder has none.
+func Files(dir string) ([]string, error) {
+	all, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	there := map[int]bool{}
+	for _, e := range all {
+		n, _ := strings.CutPrefix(e.Name(), "record-")
+		if n, err := strconv.Atoi(strings.TrimSuffix(n, ".db")); err == nil && e.Name() == nameOf(n) {
+			there[n] = true
+		}
+	}
+	var files []string
+	for n := range maxFiles {
+		if there[n+1] {
+			files = append(files, filepath.Join(dir, nameOf(n+1)))
+		}
+	}
+	return files, nil
+}
+
+// engine has the operations in which SQLite and PostgreSQL differ.
+type engine interface {
+	// bound returns a statement with its parameters, written as ?, in the engine's syntax.
+	bound(statement string) string
+	// selection returns the statement that selects up to ? entries that meet conditions, newest first.
+	// It uses the index of lead.
+	selection(columns, lead, conditions string) string
+	// counting returns the statement that counts up to ? entries whose column is ?.
+	counting(column string) string
+	// counted returns the table in which entries are added up.
+	counted() string
+	// unled returns a column written so that its index is not used.
+	unled(column string) string
+	// sample returns a table expression of some entries picked at random.
+	sample(ctx context.Context, db *sql.DB) (table string, args []any, err error)
+	// before returns the condition that an entry is older than p.
+	before(p audit.Place) (condition string, args []any)
+	// holds reports whether the store can have a chain. If only the database knows, condition asks it.
+	holds(chain int64) (condition string, args []any, maybe bool)
+	// claim returns a connection that may write the chain, and the chain's number. It creates the chain if the
+	// store has none. The error may wrap ErrTaken or ErrNone.
+	claim(ctx context.Context, db *sql.DB) (*sql.Conn, int64, error)
+	// alive reports whether the connection for writing is still open, as far as can be known without
+	// sending anything: a statement sent over a broken one might be executed or not.
+	alive(c *sql.Conn) bool
+	// free releases what claim acquired, before the connection is closed. After an error it does not
+	// use the connection.
+	free(c *sql.Conn, failed bool)
+	// sound reports whether the connection can go on after an error of transact.
+	sound(c *sql.Conn, err error) bool
+	// lost returns why nothing in the store's file can be relied on any more, given the error of a write,
+	// which may be nil. The cause is audit.ErrUnsynced or audit.ErrGone. It returns nil otherwise.
+	lost(err error) error
+	// transact makes all changes or none, durably.
+	transact(ctx context.Context, c *sql.Conn, all []change) error
+	// wrote is called after each batch, with the lock for writing held.
+	wrote(ctx context.Context, rows int)
+	// forget deletes keys for good.
+	forget(ctx context.Context, c *sql.Conn, ids []string) (int, error)
+	// dropped gives the space of deleted rows back to the file system.
+	dropped(ctx context.Context, c *sql.Conn) error
+	// check returns a sentence for each fault in what is stored besides the entries.
+	check(ctx context.Context, c *sql.Conn) ([]string, error)
+	// indexes returns an error if the indexes are known not to match the entries.
+	indexes(ctx context.Context, c *sql.Conn) error
+	// snapshot returns the statement that begins a transaction with one view of the database.
+	snapshot() string
+	size(ctx context.Context, db *sql.DB) (int64, error)
+	// explain wraps an error of the database in a message with a hint.
+	explain(op string, err error) error
+	close()
+}
+
+// store implements audit.Store over either engine.
+type store struct {
+	engine
+	db    *sql.DB
+	names names
+
+	reads   bool // only
+	forgets bool // nevertheless
+
+	mu    sync.Mutex // for writing
+	w     *sql.Conn  // nil after an error: the next to write claims again
+	chain int64
+	gone  error // why nothing is written any more
+}
+
+var _ audit.Store = (*store)(nil)
+
+func (s *store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.w != nil {
+		s.free(s.w, false)
+		_ = s.w.Close()
+		s.w = nil
+	}
+	err := s.db.Close()
+	s.engine.close()
+	return err
+}
+
+func (s *store) Size(ctx context.Context) (int64, error) {
+	n, err := s.size(ctx, s.db)
+	return n, s.failed("store.size", err)
+}
+
+// failed turns err into a *core.Error; nil stays nil.
+func (s *store) failed(op string, err error) error {
+	var known *core.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return s.explain(op, err)
+}
+
+// newChain returns a random number of 63 bits, which no database reads as negative.
+func newChain() int64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return int64(binary.BigEndian.Uint64(b[:]) >> 1)
+}
+
+// chainName returns a chain's 16 hexadecimal digits.
+func chainName(chain int64) string { return fmt.Sprintf("%016x", uint64(chain)) }
+
+// chainOf parses the name of a chain; ok is false if no store can have such a chain.
+func chainOf(name string) (chain int64, ok bool) {
+	n, err := strconv.ParseInt(name, 16, 64)
+	return n, err == nil && n >= 0 && chainName(n) == name
+}

@@ -1,0 +1,145 @@
+// Package auth identifies callers on the network: by one of Retort's own tokens, or by a token
+// that an OAuth authorization server issued for Retort. It does not decide what a principal may do.
+// Tokens are never passed on, and no error contains one.
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+
+	"retort/internal/core"
+)
+
+// Principal is an authenticated caller.
+type Principal struct {
+	Name    string    // as the settings name principals
+	Scopes  []string  // of a token of the authorization server
+	Expires time.Time // after which it must not be believed any more; zero is never
+	Token   string    // id of one of our own tokens
+}
+
+// Causes of Authenticate's errors, for errors.Is.
+var (
+	ErrToken       = errors.New("the token does not count")               // 401 invalid_token
+	ErrScope       = errors.New("the token has not the scopes")           // 403 insufficient_scope
+	ErrUnavailable = errors.New("the token cannot be judged at the time") // 503
+)
+
+// maxToken is the largest token, in bytes, that is examined.
+const maxToken = 16 << 10
+
+// Guard authenticates callers. It is safe for concurrent use.
+type Guard struct {
+	tokens *Book     // nil: there are none
+	oauth  *Resource // nil: there is no authorization server
+}
+
+// NewGuard returns a Guard that accepts the tokens of both; either may be nil.
+func NewGuard(tokens *Book, oauth *Resource) *Guard { return &Guard{tokens, oauth} }
+
+// Authenticate returns the principal of a token. The error is a *core.Error that wraps ErrToken,
+// ErrScope or ErrUnavailable.
+func (g *Guard) Authenticate(ctx context.Context, bearer string) (Principal, error) {
+	switch {
+	case bearer == "" || len(bearer) > maxToken:
+		return Principal{}, refused(ErrToken, "there is no token, or one of more than %d bytes", maxToken)
+	case strings.HasPrefix(bearer, prefix):
+		if g.tokens == nil {
+			return Principal{}, refused(ErrToken, "this server knows no tokens of its own")
+		}
+		return g.tokens.authenticate(bearer)
+	case g.oauth == nil:
+		return Principal{}, refused(ErrToken, "this is no token of Retort's, which begin with %s, and no authorization server is configured", prefix).
+			WithHint("retort token create makes a token")
+	}
+	return g.oauth.authenticate(ctx, bearer)
+}
+
+// Holds reports whether the token of an authenticated principal is still valid, neither revoked nor
+// expired. Long requests call it; it is cheap enough to call every second.
+func (g *Guard) Holds(p Principal) bool {
+	if p.Token != "" {
+		return g.tokens != nil && g.tokens.Holds(p.Token)
+	}
+	return g.oauth != nil && g.oauth.now().Before(p.Expires.Add(leeway))
+}
+
+// Challenge returns the WWW-Authenticate header for a request without a token.
+func (g *Guard) Challenge(*http.Request) string { return g.challenge("", "") }
+
+func (g *Guard) challenge(code, description string) string {
+	params := []string{`realm="retort"`}
+	if g.oauth != nil {
+		params = append(params, `resource_metadata="`+g.oauth.metadataURL+`"`)
+		if len(g.oauth.o.Scopes) > 0 {
+			params = append(params, `scope="`+strings.Join(g.oauth.o.Scopes, " ")+`"`)
+		}
+	}
+	if code != "" {
+		params = append(params, `error="`+code+`"`, `error_description="`+quotable(description)+`"`)
+	}
+	return "Bearer " + strings.Join(params, ", ")
+}
+
+// quotable removes the characters that RFC 6750 does not allow in a description.
+func quotable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || r > 0x7e || r == '"' || r == '\\' {
+			return '\''
+		}
+		return r
+	}, s)
+}
+
+// Refuse answers a request whose token was refused with err: status, challenge, and JSON
+// that names the cause.
+func (g *Guard) Refuse(w http.ResponseWriter, err error) {
+	status, code := Status(err)
+	e := core.AsError(err)
+	h := w.Header()
+	if code == "temporarily_unavailable" {
+		h.Set("Retry-After", "10")
+	} else {
+		h.Set("WWW-Authenticate", g.challenge(code, e.Message))
+	}
+	body := map[string]string{"error": code, "error_description": e.Message}
+	if e.Hint != "" {
+		body["hint"] = e.Hint
+	}
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // who asked has gone
+}
+
+// Status returns the HTTP status and the OAuth error code for an error of Authenticate.
+func Status(err error) (status int, code string) {
+	switch {
+	case errors.Is(err, ErrScope):
+		return http.StatusForbidden, "insufficient_scope"
+	case errors.Is(err, ErrUnavailable):
+		return http.StatusServiceUnavailable, "temporarily_unavailable"
+	}
+	return http.StatusUnauthorized, "invalid_token"
+}
+
+// refused returns an error that wraps about, one of ErrToken, ErrScope and ErrUnavailable.
+func refused(about error, format string, args ...any) *core.Error {
+	kind := core.KindPolicy
+	if about == ErrUnavailable {
+		kind = core.KindUpstreamGone
+	}
+	e := core.Errorf(kind, "access", format, args...)
+	e.Err = about
+	return e
+}
+
+// ValidName reports whether s can name a principal.
+func ValidName(s string) bool {
+	return strings.TrimSpace(s) == s && s != "" && len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}

@@ -1,0 +1,366 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/base/seal"
+	"retort/internal/core"
+)
+
+const (
+	maxTokens    = 1000
+	maxFile      = 1 << 20
+	lockPatience = 5 * time.Second
+	remembered   = 30 * 24 * time.Hour // for which a token is listed that has expired
+)
+
+// Token describes a token without its secret.
+type Token struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"` // of the principal
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires,omitzero"` // never, if zero
+	Used    string    `json:"used,omitempty"`   // the last day, in UTC: 2026-05-04
+}
+
+// Expired reports whether the token is no longer valid at now.
+func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
+
+// kept is a token as the file stores it.
+type kept struct {
+	Token
+	Digest []byte `json:"sha256"`
+}
+
+// Book stores tokens in a file. The file is sealed with a key stored elsewhere, and the number of
+// its writes is stored next to the key. So a server that can write to the file can neither add a
+// token nor restore a revoked one. In a file that was tampered with, no token is valid. Book is
+// safe for concurrent use, and processes may share the file.
+type Book struct {
+	path, key, aside string // aside: how often it was written; the lock is beside it
+	now              func() time.Time
+
+	mu    sync.Mutex // for the rest
+	state state
+	used  map[string]string // id → day that is noted, or will be
+	dirty map[string]string // id → day that is to be noted
+	idle  sync.Cond         // signalled when nobody notes days any more
+	notes bool              // somebody does
+}
+
+// state is the content of the file when it was last read.
+type state struct {
+	file, aside seal.Stamp
+	writes      uint64
+	tokens      []kept
+	err         error
+}
+
+// unchanged reports whether a file exists and has not changed since was. A missing file counts as
+// changed, so it is looked for again.
+func unchanged(was seal.Stamp, path string) bool { return was.Exists() && was.Same(seal.StampOf(path)) }
+
+// OpenBook returns the tokens in a file. key is the path of the key, which need not exist yet.
+func OpenBook(path, key string) *Book {
+	sum := sha256.Sum256([]byte(path))
+	b := &Book{path: path, key: key, aside: filepath.Join(filepath.Dir(key), "tokens", hex.EncodeToString(sum[:16])), now: time.Now, used: map[string]string{}, dirty: map[string]string{}}
+	b.idle.L = &b.mu
+	return b
+}
+
+// Close waits until pending notes of use are written.
+func (b *Book) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.notes {
+		b.idle.Wait()
+	}
+	return nil
+}
+
+// Tokens returns all tokens in the order of their creation.
+func (b *Book) Tokens() ([]Token, error) {
+	s := b.current()
+	return tellable(s.tokens), s.err
+}
+
+func tellable(all []kept) []Token {
+	tokens := make([]Token, len(all))
+	for i, k := range all {
+		tokens[i] = k.Token
+	}
+	return tokens
+}
+
+// Create makes a token and returns its text, which is not stored. It calls permit right before the
+// token becomes valid. If permit fails, Create returns its error and makes no token.
+func (b *Book) Create(name string, life time.Duration, permit func(Token) error) (text string, made Token, err error) {
+	if !ValidName(name) {
+		return "", Token{}, core.Errorf(core.KindInvalidArguments, "token.create", "this is no name for a principal").WithHint("at most 128 characters, none of them invisible")
+	}
+	text = newToken()
+	sum := digestOf(text)
+	now := b.now().UTC().Truncate(time.Second)
+	made = Token{ID: hex.EncodeToString(sum[:6]), Name: name, Created: now}
+	if life > 0 {
+		made.Expires = now.Add(life)
+	}
+	err = b.change(func(all []kept) ([]kept, error) {
+		all = slices.DeleteFunc(all, func(k kept) bool { return k.Expired(now.Add(-remembered)) })
+		if len(all) >= maxTokens {
+			return nil, core.Errorf(core.KindLimit, "token.create", "there are %d tokens already", len(all)).WithHint("retort token revoke removes one")
+		}
+		return append(all, kept{made, sum[:]}), permit(made)
+	})
+	if err != nil {
+		return "", Token{}, err
+	}
+	return text, made, nil
+}
+
+// Revoke removes the tokens of this name, or the one with this id. Running engines refuse their
+// next request, and end requests in progress within a second.
+func (b *Book) Revoke(which string) (gone []Token, err error) {
+	err = b.change(func(all []kept) ([]kept, error) {
+		left := slices.DeleteFunc(slices.Clone(all), func(k kept) bool {
+			hit := k.Name == which || k.ID == which
+			if hit {
+				gone = append(gone, k.Token)
+			}
+			return hit
+		})
+		if len(gone) == 0 {
+			return nil, core.Errorf(core.KindInvalidArguments, "token.revoke", "there is no token with this name or id").WithHint("retort token list shows those that there are")
+		}
+		return left, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return gone, nil
+}
+
+// RevokeAll starts a new file without tokens, even if the old one is damaged.
+func (b *Book) RevokeAll() (gone []Token, err error) {
+	err = b.locked(func() error {
+		s := b.read()
+		gone = append([]Token{}, tellable(s.tokens)...)
+		return b.write(s.writes+1, nil)
+	})
+	return gone, err
+}
+
+func (b *Book) authenticate(text string) (Principal, error) {
+	sum, err := parseToken(text)
+	if err != nil {
+		return Principal{}, refused(ErrToken, "%w", err).WithHint("copy it whole: %s and %d letters and digits", prefix, encodedSize)
+	}
+	s := b.current()
+	if s.err != nil {
+		return Principal{}, refused(ErrToken, "no token counts, since the file of tokens cannot be believed").WithHint("retort token list tells whoever sits at the machine why")
+	}
+	found, now := find(s.tokens, sum), b.now()
+	switch {
+	case found == nil:
+		return Principal{}, refused(ErrToken, "the token was revoked, or is of another server").WithHint("ask for a new one: retort token create")
+	case found.Expired(now):
+		return Principal{}, refused(ErrToken, "the token has expired on %s", found.Expires.Format(time.DateOnly)).WithHint("ask for a new one: retort token create")
+	}
+	b.touch(found.Token, now)
+	return Principal{Name: found.Name, Expires: found.Expires, Token: found.ID}, nil
+}
+
+// Holds reports whether the token with this id is valid.
+func (b *Book) Holds(id string) bool {
+	now := b.now()
+	return slices.ContainsFunc(b.current().tokens, func(k kept) bool { return k.ID == id && !k.Expired(now) })
+}
+
+// Empty reports whether no token was ever created. After the first one, callers must have a token.
+func (b *Book) Empty() bool {
+	s := b.current()
+	return s.writes == 0 && s.err == nil
+}
+
+// find compares sum with all tokens, in a time that does not depend on which one matches.
+func find(all []kept, sum digest) (found *kept) {
+	for i := range all {
+		if subtle.ConstantTimeCompare(all[i].Digest, sum[:]) == 1 {
+			found = &all[i]
+		}
+	}
+	return found
+}
+
+// touch has the day of a token's last use noted, once a day.
+func (b *Book) touch(t Token, now time.Time) {
+	day := now.UTC().Format(time.DateOnly)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t.Used >= day || b.used[t.ID] == day {
+		return
+	}
+	b.used[t.ID], b.dirty[t.ID] = day, day
+	if !b.notes {
+		b.notes = true
+		go b.note()
+	}
+}
+
+// note writes the pending days of use. If that fails, only a date is missing.
+func (b *Book) note() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.dirty) > 0 {
+		days := b.dirty
+		b.dirty = map[string]string{}
+		b.mu.Unlock()
+		_ = b.change(func(all []kept) ([]kept, error) {
+			for i := range all {
+				if day := days[all[i].ID]; day > all[i].Used {
+					all[i].Used = day
+				}
+			}
+			return all, nil
+		})
+		b.mu.Lock()
+	}
+	b.notes = false
+	b.idle.Broadcast()
+}
+
+// current returns the content of the file, which it reads again if it has changed.
+func (b *Book) current() state {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state.err != nil || !unchanged(b.state.file, b.path) || !unchanged(b.state.aside, b.aside) {
+		b.state = b.read()
+	}
+	return b.state
+}
+
+// change applies f to the current tokens and writes the result.
+func (b *Book) change(f func([]kept) ([]kept, error)) error {
+	return b.locked(func() error {
+		s := b.read()
+		if s.err != nil {
+			return s.err
+		}
+		changed, err := f(s.tokens)
+		if err != nil {
+			return err
+		}
+		return b.write(s.writes+1, changed)
+	})
+}
+
+// locked runs f while it holds a lock among processes. The lock is next to the key, where no server
+// can hold it and so keep a person from revoking tokens.
+func (b *Book) locked(f func() error) error {
+	unlock, err := seal.Lock(b.aside+".lock", lockPatience)
+	if err != nil {
+		return core.Errorf(core.KindInternal, "access.tokens", "another process has the lock on the tokens: %w", err)
+	}
+	defer unlock()
+	return f()
+}
+
+// file is the stored form of the tokens.
+type file struct {
+	Writes uint64          `json:"writes"`
+	Tokens json.RawMessage `json:"tokens"`
+	Seal   []byte          `json:"seal"`
+}
+
+func (b *Book) sealed(f file) [][]byte {
+	return [][]byte{[]byte("tokens"), []byte(b.path), strconv.AppendUint(nil, f.Writes, 10), f.Tokens}
+}
+
+func (b *Book) read() state {
+	s := state{file: seal.StampOf(b.path), aside: seal.StampOf(b.aside)}
+	seen, err := b.seen()
+	if err == nil {
+		err = b.load(seen, &s)
+	}
+	if err != nil {
+		s.tokens, s.writes = nil, max(s.writes, seen)
+		s.err = core.Errorf(core.KindPolicy, "access.tokens", "no token counts, since %s %s", b.path, err).
+			WithHint("find out who has changed it; retort token revoke --all begins anew, without tokens")
+	}
+	return s
+}
+
+// seen returns how often the file was written, as noted next to the key.
+func (b *Book) seen() (uint64, error) {
+	text, err := seal.ReadFile(b.aside, 64)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	n, bad := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil || bad != nil {
+		return 0, fmt.Errorf("is not as often written as %s says, which can't be read", b.aside)
+	}
+	return n, nil
+}
+
+func (b *Book) load(seen uint64, s *state) error {
+	text, err := seal.ReadFile(b.path, maxFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && seen == 0:
+		return nil // there were no tokens yet
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("is gone")
+	case err != nil:
+		return fmt.Errorf("is not a file of at most %d bytes that can be read: %w", maxFile, err)
+	}
+	key, err := seal.ReadKey(b.key)
+	if err != nil {
+		return errors.New("has no key: " + b.key + " can't be read")
+	}
+	var f file
+	if json.Unmarshal(text, &f) != nil || !seal.Holds(key, f.Seal, b.sealed(f)...) {
+		return errors.New("was written by something else than Retort, or was moved: its seal is broken")
+	}
+	if s.writes = f.Writes; f.Writes < seen {
+		return errors.New("is older than the one that was written last: somebody has put it in its place")
+	}
+	if err := json.Unmarshal(f.Tokens, &s.tokens); err != nil {
+		return errors.New("has another form than this version writes")
+	}
+	return nil
+}
+
+func (b *Book) write(writes uint64, tokens []kept) error {
+	f := file{Writes: writes}
+	var err error
+	if f.Tokens, err = json.Marshal(append([]kept{}, tokens...)); err != nil {
+		return err
+	}
+	key, err := seal.Key(b.key)
+	if err == nil {
+		f.Seal = seal.Code(key, b.sealed(f)...)
+		var text []byte
+		if text, err = json.Marshal(f); err == nil {
+			err = seal.Replace(b.path, append(text, '\n'))
+		}
+	}
+	if err == nil {
+		err = seal.Replace(b.aside, strconv.AppendUint(nil, writes, 10))
+	}
+	if err != nil {
+		return core.Errorf(core.KindInternal, "access.tokens", "the tokens can't be written: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,286 @@
+package auth
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"retort/internal/base/seal"
+)
+
+func permit(Token) error { return nil }
+
+// desk is a book with its files, and a clock.
+type desk struct {
+	*Book
+	t   *testing.T
+	dir string
+	at  time.Time
+}
+
+func newDesk(t *testing.T) *desk {
+	dir := t.TempDir()
+	d := &desk{t: t, dir: dir, at: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}
+	d.Book = d.again()
+	return d
+}
+
+// again is the book as another process has it.
+func (d *desk) again() *Book {
+	b := OpenBook(filepath.Join(d.dir, "home", "access", "tokens.json"), filepath.Join(d.dir, "keys", "key"))
+	b.now = func() time.Time { return d.at }
+	d.t.Cleanup(func() { _ = b.Close() })
+	return b
+}
+
+func (d *desk) make(name string, life time.Duration) (string, Token) {
+	d.t.Helper()
+	text, made, err := d.Create(name, life, permit)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return text, made
+}
+
+func TestTokens(t *testing.T) {
+	d := newDesk(t)
+	first, made := d.make("anna", time.Hour)
+	second, _ := d.make("anna", 0)
+	third, _ := d.make("bob", 0)
+	running := d.again()
+	for text, name := range map[string]string{first: "anna", second: "anna", third: "bob"} {
+		if p, err := running.authenticate(text); err != nil || p.Name != name {
+			t.Errorf("%+v, %v", p, err)
+		}
+	}
+	d.at = d.at.Add(time.Hour)
+	if _, err := running.authenticate(first); !errors.Is(err, ErrToken) || !strings.Contains(err.Error(), "expired on 2026-05-04") {
+		t.Errorf("after its time: %v", err)
+	}
+	if gone, err := d.Revoke(made.ID); err != nil || len(gone) != 1 || gone[0].Name != "anna" {
+		t.Errorf("%v, %v", gone, err)
+	}
+	if gone, err := d.Revoke("anna"); err != nil || len(gone) != 1 {
+		t.Errorf("%v, %v", gone, err)
+	}
+	for _, text := range []string{first, second} {
+		if _, err := running.authenticate(text); !errors.Is(err, ErrToken) || !strings.Contains(err.Error(), "revoked") {
+			t.Errorf("a revoked token: %v", err)
+		}
+	}
+	if _, err := running.authenticate(third); err != nil {
+		t.Error(err)
+	}
+	if _, err := d.Revoke("anna"); err == nil {
+		t.Error("revoked twice")
+	}
+	info, err := os.Stat(d.path)
+	text, _ := os.ReadFile(d.path)
+	if err != nil || info.Mode().Perm() != 0o600 || strings.Contains(string(text), third[4:]) {
+		t.Errorf("%v, %v, %s", info.Mode(), err, text)
+	}
+}
+
+// What cannot be recorded is not created.
+func TestNotPermitted(t *testing.T) {
+	d := newDesk(t)
+	if _, _, err := d.Create("anna", 0, func(Token) error { return errors.New("full") }); err == nil {
+		t.Error("created")
+	}
+	for _, name := range []string{"", " ", " anna", "an\u202ena", "a\nb", strings.Repeat("a", 129)} {
+		if _, _, err := d.Create(name, 0, permit); err == nil {
+			t.Errorf("%q names a principal", name)
+		}
+	}
+	if all, err := d.Tokens(); err != nil || len(all) != 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// The day of the last use is noted once, and expired tokens go after a while.
+func TestUsed(t *testing.T) {
+	d := newDesk(t)
+	text, _ := d.make("anna", 48*time.Hour)
+	running := d.again()
+	for range 3 {
+		if _, err := running.authenticate(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = running.Close()
+	if all, err := d.Tokens(); err != nil || all[0].Used != "2026-05-04" || d.current().writes != 2 {
+		t.Errorf("%+v, %v, written %d times", all, err, d.current().writes)
+	}
+	d.at = d.at.Add(24 * time.Hour)
+	if _, err := running.authenticate(text); err != nil {
+		t.Fatal(err)
+	}
+	_ = running.Close()
+	if all, _ := d.Tokens(); all[0].Used != "2026-05-05" {
+		t.Errorf("%+v", all)
+	}
+	d.at = d.at.Add(60 * 24 * time.Hour)
+	d.make("bob", 0)
+	if all, _ := d.Tokens(); len(all) != 1 || all[0].Name != "bob" {
+		t.Errorf("%+v", all)
+	}
+}
+
+// Nothing counts in a file that something else has written, or put there again.
+func TestTampering(t *testing.T) {
+	for name, tamper := range map[string]func(d *desk, old []byte){
+		"edited":      func(d *desk, _ []byte) { d.edit("anna", "root") },
+		"an old one":  func(d *desk, old []byte) { d.put(d.path, old) },
+		"more writes": func(d *desk, _ []byte) { d.edit(`"writes":3`, `"writes":9`) },
+		"gone":        func(d *desk, _ []byte) { _ = os.Remove(d.path) },
+		"rubbish":     func(d *desk, _ []byte) { d.put(d.path, []byte("{")) },
+		"empty":       func(d *desk, _ []byte) { d.put(d.path, nil) },
+		"huge":        func(d *desk, _ []byte) { _ = os.Truncate(d.path, maxFile+1) },
+		"a folder":    func(d *desk, _ []byte) { _ = os.Remove(d.path); _ = os.Mkdir(d.path, 0o700) },
+		"a link": func(d *desk, old []byte) {
+			d.put(d.path+"2", old)
+			_ = os.Remove(d.path)
+			_ = os.Symlink(d.path+"2", d.path)
+		},
+		"the count is wrong": func(d *desk, _ []byte) { d.put(d.aside, []byte("x")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			kept, _ := d.make("anna", 0)
+			old, err := os.ReadFile(d.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.make("bob", 0)
+			running := d.again()
+			if _, err := running.authenticate(kept); err != nil {
+				t.Fatal(err)
+			}
+			_ = running.Close()
+			if _, err := running.authenticate(kept); err != nil {
+				t.Fatal(err)
+			}
+			tamper(d, old)
+			for _, b := range []*Book{running, d.again()} {
+				if _, err := b.authenticate(kept); !errors.Is(err, ErrToken) {
+					t.Errorf("it counts: %v", err)
+				}
+				if _, err := b.Tokens(); err == nil {
+					t.Error("it is not said that the file can't be believed")
+				}
+			}
+		})
+	}
+}
+
+func (d *desk) put(path string, text []byte) {
+	d.t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *desk) edit(from, to string) {
+	d.t.Helper()
+	text, err := os.ReadFile(d.path)
+	if err != nil || !strings.Contains(string(text), from) {
+		d.t.Fatalf("%s, %v", text, err)
+	}
+	d.put(d.path, []byte(strings.ReplaceAll(string(text), from, to)))
+}
+
+// Without the key with which it was sealed nothing of a file counts.
+func TestAnotherKey(t *testing.T) {
+	d := newDesk(t)
+	text, _ := d.make("anna", 0)
+	for range 2 {
+		_ = os.Remove(d.key)
+		if _, err := d.again().authenticate(text); !errors.Is(err, ErrToken) {
+			t.Errorf("it counts: %v", err)
+		}
+		if _, err := seal.Key(d.key); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.again().authenticate(text); !errors.Is(err, ErrToken) {
+			t.Errorf("it counts with another key: %v", err)
+		}
+	}
+}
+
+// A file that was tampered with can be begun anew, and nothing comes back with it.
+func TestBeginAnew(t *testing.T) {
+	d := newDesk(t)
+	text, _ := d.make("anna", 0)
+	old, _ := os.ReadFile(d.path)
+	d.edit("anna", "root")
+	if _, err := d.Tokens(); err == nil {
+		t.Error("listed")
+	}
+	if _, err := d.Revoke("anna"); err == nil {
+		t.Error("revoked")
+	}
+	if _, _, err := d.Create("bob", 0, permit); err == nil {
+		t.Error("created")
+	}
+	if _, err := d.RevokeAll(); err != nil {
+		t.Fatal(err)
+	}
+	d.make("bob", 0)
+	if _, err := d.authenticate(text); err == nil {
+		t.Error("it is back")
+	}
+	d.put(d.path, old)
+	if _, err := d.authenticate(text); err == nil {
+		t.Error("the old file counts")
+	}
+}
+
+// Many processes create and revoke at once, and nothing is lost.
+func TestTogether(t *testing.T) {
+	d := newDesk(t)
+	var wg sync.WaitGroup
+	texts := make([]string, 20)
+	for i := range texts {
+		wg.Go(func() {
+			b := d.again()
+			text, made, err := b.Create("anna", 0, permit)
+			if err != nil {
+				t.Error(err)
+			}
+			if _, err := b.authenticate(text); err != nil {
+				t.Error(err)
+			}
+			texts[i] = text
+			if i%2 == 0 {
+				if _, err := d.again().Revoke(made.ID); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i, text := range texts {
+		if _, err := d.authenticate(text); (err == nil) != (i%2 == 1) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
+
+func BenchmarkToken(b *testing.B) {
+	dir := b.TempDir()
+	book := OpenBook(filepath.Join(dir, "tokens.json"), filepath.Join(dir, "keys", "key"))
+	text, _, err := book.Create("anna", 0, permit)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := book.authenticate(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	_ = book.Close()
+}

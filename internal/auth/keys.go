@@ -1,0 +1,261 @@
+package auth
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+const (
+	fresh     = 10 * time.Minute // keys are fetched again after that: a key that was withdrawn counts no longer
+	lasting   = 2 * time.Hour    // they count while the issuer can't be reached
+	pause     = 10 * time.Second // between attempts, whatever tokens ask for
+	patience  = time.Second      // for newer keys, by whoever can do with those that are there
+	deadline  = 5 * time.Second  // of an attempt
+	maxAnswer = 1 << 20
+	maxKeys   = 100
+	minRSA    = 2048
+)
+
+// keys caches the keys of an issuer. It fetches them when a token needs them.
+type keys struct {
+	issuer, url string
+	client      *http.Client
+	log         *slog.Logger
+	now         func() time.Time
+
+	mu      sync.Mutex // for the rest
+	set     []jose.JSONWebKey
+	fetched time.Time // the set
+	tried   time.Time // last, successfully or not
+	failed  bool
+	flight  chan struct{} // closed when the attempt that is under way has ended
+}
+
+func newKeys(issuer, jwks string, log *slog.Logger) *keys {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxResponseHeaderBytes = 64 << 10
+	return &keys{issuer: issuer, url: jwks, log: log, now: time.Now, client: &http.Client{Transport: transport, Timeout: deadline, CheckRedirect: sameOrigin}}
+}
+
+// sameOrigin refuses redirects to another origin, which could supply any keys.
+func sameOrigin(req *http.Request, via []*http.Request) error {
+	if first := via[0].URL; len(via) > 3 || req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
+		return errors.New("it redirects to elsewhere")
+	}
+	return nil
+}
+
+// trustworthy reports whether answers from an address can be trusted.
+func trustworthy(u *url.URL) bool {
+	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
+}
+
+func isLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
+}
+
+// find returns the keys that may have signed a token. Its errors are those of Authenticate.
+func (k *keys) find(ctx context.Context, id, algorithm string) ([]jose.JSONWebKey, error) {
+	found, age, flight := k.look(id, algorithm)
+	if flight != nil {
+		wait := ctx
+		if len(found) > 0 {
+			var done context.CancelFunc
+			wait, done = context.WithTimeout(ctx, patience)
+			defer done()
+		}
+		select {
+		case <-flight:
+		case <-wait.Done():
+		}
+		found, age, _ = k.look(id, algorithm)
+	}
+	switch {
+	case len(found) > 0:
+		return found, nil
+	case age > lasting || k.down():
+		return nil, refused(ErrUnavailable, "the keys of %s can't be fetched at the time", k.issuer).WithHint("the log of the server says why")
+	}
+	return nil, refused(ErrToken, "the token is signed with a key that %s does not publish", k.issuer)
+}
+
+// down reports whether the last attempt to fetch has failed or has not ended.
+func (k *keys) down() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.failed || k.flight != nil
+}
+
+// look returns the cached keys that fit, and the age of the cache. If newer keys could help and may
+// be fetched, flight is closed when the attempt ends.
+func (k *keys) look(id, algorithm string) (found []jose.JSONWebKey, age time.Duration, flight chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.now()
+	age = lasting + 1
+	if !k.fetched.IsZero() {
+		age = now.Sub(k.fetched)
+	}
+	if age <= lasting {
+		found = fitting(k.set, id, algorithm)
+	}
+	if len(found) > 0 && age <= fresh {
+		return found, age, nil
+	}
+	if k.flight == nil && (k.tried.IsZero() || now.Sub(k.tried) >= pause) {
+		k.flight, k.tried = make(chan struct{}), now
+		go k.fly(k.flight)
+	}
+	return found, age, k.flight
+}
+
+// fly fetches the keys and closes flight when it has finished.
+func (k *keys) fly(flight chan struct{}) {
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	set, err := k.fetch(ctx)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.failed = err != nil; !k.failed {
+		k.set, k.fetched = set, k.now()
+	} else {
+		k.log.Warn("the keys of the authorization server can't be fetched", "issuer", k.issuer, "error", err)
+	}
+	k.flight = nil
+	close(flight)
+}
+
+// fitting returns the keys with this id that can have signed with an algorithm. Without an id it
+// returns all of these.
+func fitting(set []jose.JSONWebKey, id, algorithm string) (found []jose.JSONWebKey) {
+	for _, key := range set {
+		if (id == "" || key.KeyID == id) && (key.Algorithm == "" || key.Algorithm == algorithm) && signs(key, algorithm) {
+			found = append(found, key)
+		}
+	}
+	return found
+}
+
+// signs says whether a public key is one for an algorithm.
+func signs(key jose.JSONWebKey, algorithm string) bool {
+	switch public := key.Key.(type) {
+	case *rsa.PublicKey:
+		return public.N.BitLen() >= minRSA && (strings.HasPrefix(algorithm, "RS") || strings.HasPrefix(algorithm, "PS"))
+	case *ecdsa.PublicKey:
+		return algorithm == map[int]string{256: "ES256", 384: "ES384", 521: "ES512"}[public.Curve.Params().BitSize]
+	case ed25519.PublicKey:
+		return algorithm == "EdDSA"
+	}
+	return false
+}
+
+func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
+	address := k.url
+	if address == "" {
+		var err error
+		if address, err = k.discover(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var document struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := k.get(ctx, address, &document); err != nil {
+		return nil, err
+	}
+	if len(document.Keys) > maxKeys {
+		return nil, fmt.Errorf("%s has more than %d keys", address, maxKeys)
+	}
+	var set []jose.JSONWebKey
+	for _, raw := range document.Keys {
+		var key jose.JSONWebKey
+		if json.Unmarshal(raw, &key) == nil && key.Valid() && key.IsPublic() && (key.Use == "" || key.Use == "sig") {
+			set = append(set, key)
+		}
+	}
+	if len(set) == 0 {
+		return nil, fmt.Errorf("%s has no public key for signatures", address)
+	}
+	return set, nil
+}
+
+// discover asks the issuer where its keys are: RFC 8414, then OpenID Connect.
+func (k *keys) discover(ctx context.Context) (string, error) {
+	u, err := url.Parse(k.issuer)
+	if err != nil {
+		return "", err
+	}
+	path := strings.TrimSuffix(u.EscapedPath(), "/")
+	origin := u.Scheme + "://" + u.Host
+	var errs []error
+	for _, address := range []string{origin + "/.well-known/oauth-authorization-server" + path, origin + path + "/.well-known/openid-configuration"} {
+		var document struct {
+			Issuer string `json:"issuer"`
+			Keys   string `json:"jwks_uri"`
+		}
+		err := k.get(ctx, address, &document)
+		switch {
+		case err != nil:
+		case document.Issuer != k.issuer:
+			err = fmt.Errorf("%s speaks for another issuer", address)
+		case !Trustworthy(document.Keys):
+			err = fmt.Errorf("%s names no https address of keys", address)
+		default:
+			return document.Keys, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", errors.Join(errs...)
+}
+
+// get reads a JSON document of bounded size.
+func (k *keys) get(ctx context.Context, address string, v any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "application/json, application/jwk-set+json")
+	answer, err := k.client.Do(req)
+	if err != nil {
+		var timeout net.Error
+		if errors.As(err, &timeout) && timeout.Timeout() {
+			return fmt.Errorf("%s does not answer within %s", address, deadline)
+		}
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", address, answer.Status)
+	}
+	if kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type")); strings.HasPrefix(kind, "text/html") {
+		return fmt.Errorf("%s answers with a page, not with JSON", address)
+	}
+	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", address, err)
+	case len(data) > maxAnswer:
+		return fmt.Errorf("%s answers with more than %d bytes", address, maxAnswer)
+	case json.Unmarshal(data, v) != nil:
+		return fmt.Errorf("%s does not answer with the JSON that is expected", address)
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"retort/internal/devel/testenv"
+)
+
+// rotate lets the issuer sign with another key only.
+func (s *issuer) rotate(id string) {
+	s.set(func() { s.keys = []jose.JSONWebKey{{Key: otherRSA().Public(), KeyID: id, Use: "sig"}} })
+}
+
+func TestRotation(t *testing.T) {
+	s := newIssuer(t)
+	r := s.resource(nil)
+	old, next := s.good(s.claimed()), s.sign("RS256", otherRSA(), "next", nil, s.claimed())
+	if err := r.shows(old); err != nil {
+		t.Fatal(err)
+	}
+	s.rotate("next")
+	if err := r.shows(next); !errors.Is(err, ErrToken) || s.fetches.Load() != 1 {
+		t.Errorf("keys were fetched right again: %v, %d", err, s.fetches.Load())
+	}
+	r.advance(pause)
+	if err := r.shows(next); err != nil || s.fetches.Load() != 2 {
+		t.Errorf("the new key does not count: %v, %d", err, s.fetches.Load())
+	}
+	if err := r.shows(old); !errors.Is(err, ErrToken) {
+		t.Errorf("the old key still counts: %v", err)
+	}
+}
+
+// A key that was withdrawn counts no more, though nobody has shown one that is unknown.
+func TestWithdrawn(t *testing.T) {
+	s := newIssuer(t)
+	r := s.resource(nil)
+	token := s.good(s.claimed())
+	if err := r.shows(token); err != nil {
+		t.Fatal(err)
+	}
+	s.rotate("next")
+	r.advance(fresh + time.Second)
+	if err := r.shows(token); !errors.Is(err, ErrToken) {
+		t.Errorf("it counts: %v", err)
+	}
+}
+
+// Tokens with keys that nobody knows make few requests at the issuer.
+func TestUnknownKeys(t *testing.T) {
+	s := newIssuer(t)
+	r := s.resource(nil)
+	tokens := make([]string, 50)
+	for i := range tokens {
+		tokens[i] = s.sign("ES256", ecKey(), fmt.Sprint("k", i), nil, s.claimed())
+	}
+	var wg sync.WaitGroup
+	for _, token := range tokens {
+		wg.Go(func() {
+			if err := r.shows(token); !errors.Is(err, ErrToken) && !errors.Is(err, ErrUnavailable) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := s.fetches.Load(); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+	stranger := newIssuer(t)
+	if _ = s.resource(nil).shows(stranger.good(stranger.claimed())); s.fetches.Load() != 1 {
+		t.Error("the token of another issuer has fetched keys")
+	}
+}
+
+// An issuer that is down, or answers with rubbish, takes nobody's access for a while.
+func TestIssuerDown(t *testing.T) {
+	broken := map[string]func(http.ResponseWriter, *http.Request) bool{
+		"an error": func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(500); return true },
+		"no keys": func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == "/keys" {
+				_, _ = w.Write([]byte(`{"keys":[]}`))
+			}
+			return r.URL.Path == "/keys"
+		},
+		"a page": func(w http.ResponseWriter, _ *http.Request) bool {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = w.Write([]byte("{}"))
+			return true
+		},
+		"a hang":  func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true },
+		"cut off": func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) },
+	}
+	for name, intercept := range broken {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newIssuer(t)
+			r := s.resource(nil)
+			long := s.good(s.with("exp", noon.Add(24*time.Hour).Unix()))
+			if err := r.shows(long); err != nil {
+				t.Fatal(err)
+			}
+			s.set(func() { s.intercept = intercept })
+			if name == "a hang" {
+				r.keys.client.Timeout = 50 * time.Millisecond
+			}
+			for _, later := range []time.Duration{fresh + time.Second, time.Hour} {
+				r.advance(later)
+				if err := r.shows(long); err != nil {
+					t.Errorf("after %s: %v", later, err)
+				}
+			}
+			r.advance(pause)
+			if err := r.shows(s.sign("RS256", otherRSA(), "next", nil, s.claimed())); !errors.Is(err, ErrUnavailable) {
+				t.Errorf("a key that can't be looked up: %v", err)
+			}
+			r.advance(lasting)
+			if err := r.shows(long); !errors.Is(err, ErrUnavailable) {
+				t.Errorf("after too long: %v", err)
+			}
+			s.set(func() { s.intercept = nil })
+			testenv.WaitUntil(t, "no fetch is in flight", func() bool {
+				r.keys.mu.Lock()
+				defer r.keys.mu.Unlock()
+				return r.keys.flight == nil
+			})
+			r.keys.client.Timeout = 0 // no timeout
+			r.advance(pause)
+			if err := r.shows(long); err != nil {
+				t.Errorf("the issuer is back: %v", err)
+			}
+		})
+	}
+}
+
+// What the issuer answers is bounded, and it can send nobody elsewhere.
+func TestHostileIssuer(t *testing.T) {
+	elsewhere := newIssuer(t)
+	only := func(path string, f http.HandlerFunc) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == path {
+				f(w, r)
+			}
+			return r.URL.Path == path
+		}
+	}
+	for name, intercept := range map[string]func(http.ResponseWriter, *http.Request) bool{
+		"10 MB": only("/keys", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"keys":[],"x":"` + strings.Repeat("x", 10<<20) + `"}`))
+		}),
+		"many keys": only("/keys", func(w http.ResponseWriter, _ *http.Request) {
+			public, _ := jose.JSONWebKey{Key: rsaKey().Public(), KeyID: "rsa"}.MarshalJSON()
+			_, _ = w.Write([]byte(`{"keys":[` + strings.Repeat(string(public)+",", maxKeys) + string(public) + `]}`))
+		}),
+		"keys elsewhere": only("/keys", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL+"/keys", http.StatusFound)
+		}),
+		"another issuer": only("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q}`, elsewhere.URL, elsewhere.URL+"/keys")
+		}),
+		"a secret": only("/keys", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"keys":[{"kty":"oct","kid":"rsa","k":"c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0"}]}`))
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newIssuer(t)
+			s.intercept = intercept
+			if err := s.resource(nil).shows(s.good(s.claimed())); !errors.Is(err, ErrUnavailable) {
+				t.Error(err)
+			}
+		})
+	}
+	if elsewhere.fetches.Load() > 0 {
+		t.Error("it went elsewhere")
+	}
+}
+
+// Keys are not read from where anybody on the way could put others.
+func TestKeysOverHTTP(t *testing.T) {
+	s := newIssuer(t)
+	s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		_, _ = fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":"http://login.example.com/keys"}`, "http://"+r.Host)
+		return true
+	}
+	if address, err := s.resource(nil).keys.discover(t.Context()); err == nil || !strings.Contains(err.Error(), "names no https address") {
+		t.Errorf("%s, %v", address, err)
+	}
+}
+
+// A key that can't be read takes nothing from those that can.
+func TestOddKeys(t *testing.T) {
+	s := newIssuer(t)
+	s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/keys" {
+			return false
+		}
+		public, _ := jose.JSONWebKey{Key: rsaKey().Public(), KeyID: "rsa"}.MarshalJSON()
+		_, _ = fmt.Fprintf(w, `{"keys":[{"kty":"MAGIC"},7,null,{"kty":"EC","crv":"P-999"},%s]}`, public)
+		return true
+	}
+	if err := s.resource(nil).shows(s.good(s.claimed())); err != nil {
+		t.Error(err)
+	}
+}

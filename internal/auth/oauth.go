@@ -1,0 +1,252 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"retort/internal/core"
+)
+
+// leeway is how far the clocks of two machines may be apart.
+const leeway = time.Minute
+
+// Algorithms are those that tokens can be signed with. All have a public key: where a
+// secret signs, whoever can check a token can make one.
+func Algorithms() []string {
+	return []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+}
+
+// OAuth says whose tokens count.
+type OAuth struct {
+	Issuer     string   // of the tokens, exactly as they name it
+	Audience   string   // that tokens must be for
+	Resource   string   // the address of this server as clients know it; Audience if empty
+	JWKS       string   // where the issuer's keys are; if empty its metadata says that
+	Scopes     []string // that a token must have, all of them
+	Principal  string   // the claim that names the principal; "sub" if empty
+	Algorithms []string // of signatures; RS256, PS256, ES256 and EdDSA if empty
+}
+
+// Resource is the side of OAuth 2.1 that tokens are shown to.
+type Resource struct {
+	o           OAuth
+	algorithms  []jose.SignatureAlgorithm
+	keys        *keys
+	metadataURL string
+	metadata    []byte
+	path        string // of the metadata
+	now         func() time.Time
+}
+
+// NewResource checks o. Nothing is fetched before the first token comes. log is told why keys
+// can't be fetched, which is not for who shows a token.
+func NewResource(o OAuth, log *slog.Logger) (*Resource, error) {
+	wrong := func(what, value, hint string) error {
+		return core.Errorf(core.KindInvalidArguments, "access.oauth", "http.oauth: %s %q %s", what, value, hint)
+	}
+	o.Resource, o.Principal = cmp.Or(o.Resource, o.Audience), cmp.Or(o.Principal, "sub")
+	if len(o.Algorithms) == 0 {
+		o.Algorithms = []string{"RS256", "PS256", "ES256", "EdDSA"}
+	}
+	for what, address := range map[string]string{"issuer": o.Issuer, "resource": o.Resource, "jwks": cmp.Or(o.JWKS, o.Issuer)} {
+		if !Trustworthy(address) {
+			return nil, wrong(what, address, "is no https address; http is for this machine alone")
+		}
+	}
+	if o.Audience == "" {
+		return nil, wrong("audience", "", "is missing: without it, tokens for others would count")
+	}
+	r := &Resource{o: o, now: time.Now, keys: newKeys(o.Issuer, o.JWKS, log)}
+	for _, name := range o.Algorithms {
+		if !slices.Contains(Algorithms(), name) {
+			return nil, wrong("algorithm", name, "is not one of "+strings.Join(Algorithms(), ", "))
+		}
+		r.algorithms = append(r.algorithms, jose.SignatureAlgorithm(name))
+	}
+	return r, r.describe()
+}
+
+// Trustworthy says whether what comes from an address can be believed: https, or this machine.
+func Trustworthy(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" && trustworthy(u)
+}
+
+// claims are what is read of a token.
+type claims struct {
+	jwt.Claims
+	Scope        text            `json:"scope"`
+	Scp          text            `json:"scp"`
+	Confirmation json.RawMessage `json:"cnf"`
+	Verified     any             `json:"email_verified"`
+}
+
+// text is one text or several; what is neither is none.
+type text []string
+
+func (t *text) UnmarshalJSON(data []byte) error {
+	var one string
+	var several []string
+	switch {
+	case json.Unmarshal(data, &one) == nil:
+		*t = strings.Fields(one)
+	case json.Unmarshal(data, &several) == nil:
+		*t = several
+	}
+	return nil
+}
+
+func (r *Resource) authenticate(ctx context.Context, bearer string) (Principal, error) {
+	c, named, err := r.verify(ctx, bearer)
+	if err != nil {
+		return Principal{}, err
+	}
+	if err := r.judge(c); err != nil {
+		return Principal{}, err
+	}
+	name, err := r.name(c, named)
+	if err != nil {
+		return Principal{}, err
+	}
+	scopes := slices.Concat(c.Scope, c.Scp)
+	for _, scope := range r.o.Scopes {
+		if !slices.Contains(scopes, scope) {
+			return Principal{}, refused(ErrScope, "the token has not the scope %s", scope).WithHint("have the client ask the authorization server for: %s", strings.Join(r.o.Scopes, " "))
+		}
+	}
+	return Principal{Name: name, Scopes: scopes, Expires: c.Expiry.Time()}, nil
+}
+
+// verify reads a token and proves that the issuer has signed it. Of the token's header only
+// algorithm, type and the name of the key count: a key that it brings along does not. Before
+// anything is fetched, it must look like a token of this issuer.
+func (r *Resource) verify(ctx context.Context, bearer string) (c claims, named map[string]any, err error) {
+	token, err := jwt.ParseSigned(bearer, r.algorithms)
+	if err != nil {
+		return c, nil, refused(ErrToken, "this is no token (JWT) that is signed with %s", strings.Join(r.o.Algorithms, ", ")).
+			WithHint("opaque and encrypted tokens are not understood; http.oauth.algorithms names others")
+	}
+	header := token.Headers[0]
+	if kind, _ := header.ExtraHeaders[jose.HeaderType].(string); !isAccess(kind) {
+		return c, nil, refused(ErrToken, "the token is of another type than at+jwt or JWT")
+	}
+	var looks jwt.Claims
+	if token.UnsafeClaimsWithoutVerification(&looks) != nil || looks.Issuer != r.o.Issuer {
+		return c, nil, refused(ErrToken, "the token is not of the issuer %s", r.o.Issuer)
+	}
+	candidates, err := r.keys.find(ctx, header.KeyID, header.Algorithm)
+	if err != nil {
+		return c, nil, err
+	}
+	for _, key := range candidates {
+		if token.Claims(key, &c, &named) == nil {
+			return c, named, nil
+		}
+		c, named = claims{}, nil
+	}
+	return c, nil, refused(ErrToken, "the token's signature is wrong, or its claims can't be read")
+}
+
+// isAccess says whether a type in a header may be that of an access token.
+func isAccess(kind string) bool {
+	switch strings.ToLower(kind) {
+	case "", "jwt", "at+jwt", "application/at+jwt":
+		return true
+	}
+	return false
+}
+
+// judge holds claims to what is expected of them.
+func (r *Resource) judge(c claims) error {
+	now := r.now()
+	if c.Expiry == nil {
+		return refused(ErrToken, "the token says not when it expires")
+	}
+	if len(c.Confirmation) > 0 && string(c.Confirmation) != "null" {
+		return refused(ErrToken, "the token is bound to a key of its client (cnf), which is not checked here").WithHint("have the authorization server make bearer tokens for this audience")
+	}
+	switch c.ValidateWithLeeway(jwt.Expected{Issuer: r.o.Issuer, AnyAudience: jwt.Audience{r.o.Audience}, Time: now}, leeway) {
+	case nil:
+		return nil
+	case jwt.ErrInvalidAudience:
+		return refused(ErrToken, "the token is for another audience than %s", r.o.Audience).WithHint("the client has to name this server as the resource when it asks for a token")
+	case jwt.ErrExpired:
+		return refused(ErrToken, "the token has expired at %s, and it is %s here", stampText(c.Expiry), now.UTC().Format(time.RFC3339))
+	case jwt.ErrNotValidYet, jwt.ErrIssuedInTheFuture:
+		return refused(ErrToken, "the token is of the future; it is %s here", now.UTC().Format(time.RFC3339))
+	}
+	return refused(ErrToken, "the token's claims are not those that are expected")
+}
+
+func stampText(d *jwt.NumericDate) string { return d.Time().UTC().Format(time.RFC3339) }
+
+// name is that of the principal. An address that nobody has verified names nobody: many
+// servers let users write any.
+func (r *Resource) name(c claims, named map[string]any) (string, error) {
+	name, ok := named[r.o.Principal].(string)
+	if !ok || !ValidName(name) {
+		return "", refused(ErrToken, "the token has no claim %s that can name a principal", r.o.Principal).WithHint("http.oauth.principal names another claim")
+	}
+	if r.o.Principal == "email" && c.Verified != true && c.Verified != "true" {
+		return "", refused(ErrToken, "the authorization server does not say that the address of the token is verified (email_verified)").WithHint("http.oauth.principal: sub names principals by what nobody can choose")
+	}
+	return name, nil
+}
+
+const wellKnown = "/.well-known/oauth-protected-resource"
+
+// describe makes the metadata of RFC 9728.
+func (r *Resource) describe() (err error) {
+	u, err := url.Parse(r.o.Resource)
+	if err != nil {
+		return err
+	}
+	r.path = wellKnown + strings.TrimSuffix(u.EscapedPath(), "/")
+	r.metadataURL = u.Scheme + "://" + u.Host + r.path
+	r.metadata, err = json.Marshal(struct {
+		Resource string   `json:"resource"`
+		Servers  []string `json:"authorization_servers"`
+		Scopes   []string `json:"scopes_supported,omitempty"`
+		Methods  []string `json:"bearer_methods_supported"`
+		Name     string   `json:"resource_name"`
+	}{r.o.Resource, []string{r.o.Issuer}, r.o.Scopes, []string{"header"}, "Retort"})
+	return err
+}
+
+// Metadata is where the metadata of this resource is (RFC 9728), and what answers there;
+// nil without an authorization server. It needs no token. Clients that know no path get it
+// from the first of the paths, too.
+func (g *Guard) Metadata() (paths []string, h http.Handler) {
+	if g.oauth == nil {
+		return nil, nil
+	}
+	return slices.Compact([]string{wellKnown, g.oauth.path}), http.HandlerFunc(g.oauth.tell)
+}
+
+func (r *Resource) tell(w http.ResponseWriter, req *http.Request) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", "*") // it is public, and clients in browsers read it
+	h.Set("Access-Control-Allow-Methods", "GET")
+	h.Set("Access-Control-Allow-Headers", "MCP-Protocol-Version")
+	switch req.Method {
+	case http.MethodOptions:
+		w.WriteHeader(http.StatusNoContent)
+	case http.MethodGet, http.MethodHead:
+		h.Set("Content-Type", "application/json")
+		h.Set("Cache-Control", "public, max-age=300")
+		_, _ = w.Write(r.metadata) // who asked has gone
+	default:
+		h.Set("Allow", "GET, HEAD, OPTIONS")
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	}
+}

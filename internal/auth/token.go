@@ -1,0 +1,58 @@
+package auth
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"strings"
+)
+
+// A token is the prefix and 56 letters and digits: 32 random bytes and a checksum of
+// three. It can be selected with a double click, and found in texts by its form.
+const (
+	prefix      = "rtk_"
+	randomSize  = 32
+	sumSize     = 3
+	encodedSize = (randomSize + sumSize) * 8 / 5
+)
+
+var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// digest is all that is kept of a token. It has 256 random bits, so nobody finds it by
+// trying, however fast the hash.
+type digest [sha256.Size]byte
+
+var errTypo = errors.New("the token is incomplete, or has a typo: its checksum is wrong")
+
+// newToken is a token that nobody has.
+func newToken() string {
+	var secret [randomSize + sumSize]byte
+	_, _ = rand.Read(secret[:randomSize]) // never fails
+	sum := checksum(secret[:randomSize])
+	copy(secret[randomSize:], sum[:])
+	return prefix + encoding.EncodeToString(secret[:])
+}
+
+// parseToken tells a token that was mistyped from one that is unknown.
+func parseToken(text string) (digest, error) {
+	encoded, ok := strings.CutPrefix(text, prefix)
+	if !ok || len(encoded) != encodedSize {
+		return digest{}, errTypo
+	}
+	var secret [randomSize + sumSize]byte
+	if _, err := encoding.Decode(secret[:], []byte(encoded)); err != nil || encoding.EncodeToString(secret[:]) != encoded {
+		return digest{}, errTypo
+	}
+	if checksum(secret[:randomSize]) != [sumSize]byte(secret[randomSize:]) {
+		return digest{}, errTypo
+	}
+	return digestOf(text), nil
+}
+
+func digestOf(token string) digest { return sha256.Sum256([]byte("retort token\x00" + token)) }
+
+func checksum(random []byte) [sumSize]byte {
+	sum := sha256.Sum256(append([]byte("retort token checksum\x00"), random...))
+	return [sumSize]byte(sum[:])
+}

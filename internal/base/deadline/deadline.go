@@ -1,0 +1,56 @@
+// Package deadline bounds the active time of something: waiting for a person does not count.
+package deadline
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+)
+
+// With returns a context that ends after d of active time: core.Pause stops its clock, and those
+// of the contexts around it. The cause is context.DeadlineExceeded then.
+func With(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	timed, cancel := context.WithCancelCause(ctx)
+	c := &clock{left: d, outer: ctx, end: func() { cancel(context.DeadlineExceeded) }}
+	c.resume()
+	return core.WithPause(timed, c.pause), func() { c.stop(); cancel(context.Canceled) }
+}
+
+// clock ends something when it has run for some time in all.
+type clock struct {
+	outer context.Context
+	end   func()
+
+	mu     sync.Mutex
+	left   time.Duration
+	began  time.Time
+	paused int
+	timer  *time.Timer
+}
+
+func (c *clock) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.paused = max(0, c.paused-1); c.paused == 0 && c.left > 0 {
+		c.began, c.timer = time.Now(), time.AfterFunc(c.left, c.end)
+	}
+}
+
+func (c *clock) pause() (resume func()) {
+	c.mu.Lock()
+	if c.paused++; c.paused == 1 && c.timer.Stop() {
+		c.left = max(c.left-time.Since(c.began), time.Millisecond)
+	}
+	c.mu.Unlock()
+	outer := core.Pause(c.outer)
+	return func() { c.resume(); outer() }
+}
+
+func (c *clock) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = 0
+	c.timer.Stop()
+}

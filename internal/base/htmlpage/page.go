@@ -1,0 +1,199 @@
+// Package htmlpage writes self-contained HTML pages with text, bars and tables. It is pure.
+package htmlpage
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"strings"
+)
+
+// Page is one HTML file.
+type Page struct {
+	Title    string
+	Lead     []string // paragraphs
+	Sections []Section
+}
+
+// Section is a part of a page. Empty fields are omitted.
+type Section struct {
+	Title string
+	Text  []string // paragraphs
+	Bars  []Bar    // of one scale
+	Unit  string   // of the bars
+	Notes []string // a list
+	Table Table
+}
+
+// Bar is a row of stacked parts.
+type Bar struct {
+	Name  string
+	Parts []Part
+}
+
+// Part is a named length. Parts of the same name have the same colour within a section.
+type Part struct {
+	Name   string
+	Length float64
+}
+
+// Table has a title for each column. All columns but the first hold numbers.
+type Table struct {
+	Columns []string
+	Rows    [][]string
+}
+
+const head = `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>%s</title>
+<style>
+body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; border-bottom: 1px solid #ccc; }
+table { border-collapse: collapse; width: 100%%; font-variant-numeric: tabular-nums; }
+th, td { text-align: right; padding: .2rem .6rem; border-bottom: 1px solid #ddd; } th:first-child, td:first-child { text-align: left; }
+svg { display: block; width: 100%%; height: auto; margin: .6rem 0; } svg text { font: 12px system-ui, sans-serif; }
+@media (prefers-color-scheme: dark) { body { color: #e6e6e6; background: #161616; } h2 { border-color: #555; } th, td { border-color: #444; } svg text { fill: #e6e6e6; } }
+@media print { body { margin: 0; max-width: none; font-size: 11px; } svg, tr { break-inside: avoid; } }
+</style>
+</head>
+<body>
+`
+
+// Write writes the page as HTML. It escapes all texts of p.
+func (p Page) Write(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, head, html.EscapeString(p.Title))
+	element(&b, "h1", p.Title)
+	paragraphs(&b, p.Lead)
+	for _, s := range p.Sections {
+		s.write(&b)
+	}
+	b.WriteString("</body>\n</html>\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func element(b *strings.Builder, name, text string) {
+	fmt.Fprintf(b, "<%s>%s</%s>\n", name, html.EscapeString(text), name)
+}
+
+func paragraphs(b *strings.Builder, texts []string) {
+	for _, t := range texts {
+		element(b, "p", t)
+	}
+}
+
+func (s Section) write(b *strings.Builder) {
+	element(b, "h2", s.Title)
+	paragraphs(b, s.Text)
+	if len(s.Bars) > 0 {
+		s.bars(b)
+	}
+	if len(s.Notes) > 0 {
+		b.WriteString("<ul>\n")
+		for _, n := range s.Notes {
+			element(b, "li", n)
+		}
+		b.WriteString("</ul>\n")
+	}
+	s.Table.write(b)
+}
+
+func (t Table) write(b *strings.Builder) {
+	if len(t.Rows) == 0 {
+		return
+	}
+	b.WriteString("<table>\n")
+	row(b, "th", t.Columns)
+	for _, r := range t.Rows {
+		row(b, "td", r)
+	}
+	b.WriteString("</table>\n")
+}
+
+func row(b *strings.Builder, cell string, texts []string) {
+	b.WriteString("<tr>")
+	for _, t := range texts {
+		fmt.Fprintf(b, "<%s>%s</%s>", cell, html.EscapeString(t), cell)
+	}
+	b.WriteString("</tr>\n")
+}
+
+// Sizes of a chart, in its own units.
+const (
+	nameWidth  = 230
+	barsWidth  = 600
+	totalWidth = nameWidth + barsWidth + 110
+	lineHeight = 24
+)
+
+var colours = []string{"#4269d0", "#efb118", "#3ca951", "#ff725c", "#a463f2", "#6cc5b0"}
+
+// bars draws all bars on one scale, each followed by its sum.
+func (s Section) bars(b *strings.Builder) {
+	longest, names := 0.0, []string{}
+	for _, bar := range s.Bars {
+		longest = max(longest, bar.sum())
+		names = bar.extend(names)
+	}
+	fmt.Fprintf(b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", totalWidth, (len(s.Bars)+1)*lineHeight, html.EscapeString(s.Title))
+	for i, bar := range s.Bars {
+		bar.draw(b, i*lineHeight, names, barsWidth/max(longest, 1), s.Unit)
+	}
+	for i, name := range names {
+		x, y := nameWidth+i*150, len(s.Bars)*lineHeight
+		fmt.Fprintf(b, `<rect x="%d" y="%d" width="12" height="12" fill="%s"/><text x="%d" y="%d">%s</text>`+"\n", x, y+5, colour(i), x+18, y+15, html.EscapeString(name))
+	}
+	b.WriteString("</svg>\n")
+}
+
+func colour(i int) string { return colours[i%len(colours)] }
+
+func (bar Bar) sum() (sum float64) {
+	for _, p := range bar.Parts {
+		sum += p.Length
+	}
+	return sum
+}
+
+// extend appends the names of the bar's parts that names lacks.
+func (bar Bar) extend(names []string) []string {
+	for _, p := range bar.Parts {
+		if place(names, p.Name) < 0 {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+func place(names []string, name string) int {
+	for i, n := range names {
+		if n == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (bar Bar) draw(b *strings.Builder, y int, names []string, scale float64, unit string) {
+	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, nameWidth-8, y+16, html.EscapeString(bar.Name))
+	x := float64(nameWidth)
+	for _, p := range bar.Parts {
+		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="18" fill="%s"><title>%s: %s</title></rect>`, x, y+3, p.Length*scale, colour(place(names, p.Name)), html.EscapeString(p.Name), Number(p.Length))
+		x += p.Length * scale
+	}
+	fmt.Fprintf(b, `<text x="%.1f" y="%d">%s %s</text>`+"\n", x+6, y+16, Number(bar.sum()), html.EscapeString(unit))
+}
+
+// Number formats f as a whole number with commas.
+func Number(f float64) string {
+	s := fmt.Sprintf("%.0f", f)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

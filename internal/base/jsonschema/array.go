@@ -1,0 +1,150 @@
+package jsonschema
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+func (e *evaluation) checkArray(r *arrayRules, items []any, seen *evaluated) bool {
+	ok := true
+	if len(items) < r.least {
+		ok = e.explaining && e.add(Violation{Keyword: MinItems, Want: r.least, Got: len(items)})
+	}
+	if len(items) > r.most {
+		ok = e.explaining && e.add(Violation{Keyword: MaxItems, Want: r.most, Got: len(items)})
+	}
+	if !ok && !e.explaining {
+		return false
+	}
+	if r.unique && len(items) > 1 {
+		if i, j, same := e.duplicate(items); same {
+			ok = e.explaining && e.add(Violation{Keyword: UniqueItems, Got: [2]int{i, j}})
+		}
+	}
+	if ok || e.explaining {
+		ok = e.items(r, items, seen) && ok
+	}
+	if r.contains != nil && (ok || e.explaining) {
+		ok = e.contains(r, items, seen) && ok
+	}
+	return ok
+}
+
+func (e *evaluation) items(r *arrayRules, items []any, seen *evaluated) bool {
+	all := true
+	first := min(len(r.prefix), len(items))
+	for i, v := range items[:first] {
+		if ok := e.insideItem(r.prefix[i], v, i); !ok {
+			if all = false; !e.explaining {
+				return false
+			}
+		}
+	}
+	if seen != nil {
+		seen.prefix = max(seen.prefix, first)
+		seen.allItems = seen.allItems || r.rest != nil
+	}
+	if r.rest == nil || r.rest.anyResult || first == len(items) {
+		return all
+	}
+	if r.rest == never && r.restKeyword == AdditionalItems {
+		return e.explaining && e.add(Violation{Keyword: AdditionalItems, Got: len(items) - first})
+	}
+	for i, v := range items[first:] {
+		if ok := e.insideItem(r.rest, v, first+i); !ok {
+			if all = false; !e.explaining {
+				return false
+			}
+		}
+	}
+	return all
+}
+
+func (e *evaluation) contains(r *arrayRules, items []any, seen *evaluated) bool {
+	n := 0
+	for i, v := range items {
+		if !e.silently(r.contains, v, nil) {
+			continue
+		}
+		if n++; r.containEvals {
+			seen.item(i)
+		}
+	}
+	switch {
+	case n < r.leastContain && !r.countContain:
+		return e.explaining && e.add(Violation{Keyword: Contains})
+	case n < r.leastContain:
+		return e.explaining && e.add(Violation{Keyword: MinContains, Want: r.leastContain, Got: n})
+	case n > r.mostContain:
+		return e.explaining && e.add(Violation{Keyword: MaxContains, Want: r.mostContain, Got: n})
+	}
+	return true
+}
+
+// duplicate finds two items that are equal.
+func (e *evaluation) duplicate(items []any) (i, j int, found bool) {
+	if len(items) > 20 {
+		return e.duplicateOfMany(items)
+	}
+	for j := range items {
+		for i := range j {
+			if e.equal(items[i], items[j]) && !e.exhausted {
+				return i, j, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+func (e *evaluation) duplicateOfMany(items []any) (i, j int, found bool) {
+	at := make(map[string]int, len(items))
+	var key []byte
+	for j, v := range items {
+		if key = e.key(key[:0], v); e.exhausted {
+			return 0, 0, false
+		}
+		if i, ok := at[string(key)]; ok {
+			return i, j, true
+		}
+		at[string(key)] = j
+	}
+	return 0, 0, false
+}
+
+// key appends bytes to b that are equal for equal values and different for others.
+func (e *evaluation) key(b []byte, v any) []byte {
+	if !e.spend(1) {
+		return b
+	}
+	switch v := v.(type) {
+	case nil:
+		return append(b, 'z')
+	case bool:
+		return strconv.AppendBool(b, v)
+	case string:
+		return appendText(append(b, 's'), v)
+	case json.Number, float64:
+		s, _ := text(v)
+		d := parseDecimal(s)
+		b = strconv.AppendBool(append(b, 'n'), d.negative)
+		return binary.AppendVarint(appendText(b, d.digits), d.exp)
+	case []any:
+		b = binary.AppendUvarint(append(b, 'a'), uint64(len(v)))
+		for _, item := range v {
+			b = e.key(b, item)
+		}
+	case map[string]any:
+		b = binary.AppendUvarint(append(b, 'o'), uint64(len(v)))
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			b = e.key(appendText(b, name), v[name])
+		}
+	}
+	return b
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}

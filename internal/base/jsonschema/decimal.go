@@ -1,0 +1,134 @@
+package jsonschema
+
+import (
+	"encoding/json"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// decimal is digits × 10^exp, exactly. The digits begin and end with another
+// digit than 0; zero has none.
+type decimal struct {
+	negative bool
+	digits   string
+	exp      int64
+}
+
+// maxExp bounds exponents. All numbers beyond it are the same infinity or zero.
+const maxExp = math.MaxInt32
+
+func text(v any) (string, bool) {
+	switch v := v.(type) {
+	case json.Number:
+		return string(v), true
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64), true
+	}
+	return "", false
+}
+
+// parseDecimal parses the text of a JSON number.
+func parseDecimal(s string) decimal {
+	var d decimal
+	s, d.negative = strings.CutPrefix(s, "-")
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		d.exp = exponent(s[i+1:])
+		s = s[:i]
+	}
+	if whole, fraction, ok := strings.Cut(s, "."); ok {
+		s = whole + fraction
+		d.exp -= int64(len(fraction))
+	}
+	trimmed := strings.TrimRight(s, "0")
+	d.exp += int64(len(s) - len(trimmed))
+	d.digits = strings.TrimLeft(trimmed, "0")
+	if d.digits == "" {
+		return decimal{}
+	}
+	return d
+}
+
+func exponent(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil && strings.HasPrefix(s, "-") {
+		return -maxExp
+	} else if err != nil {
+		return maxExp
+	}
+	return min(max(n, -maxExp), maxExp)
+}
+
+func (d decimal) integer() bool { return d.digits == "" || d.exp >= 0 }
+
+// compare returns -1, 0 or 1.
+func (d decimal) compare(o decimal) int {
+	switch a, b := d.sign(), o.sign(); {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	case a < 0:
+		return o.magnitude(d)
+	}
+	return d.magnitude(o)
+}
+
+func (d decimal) sign() int {
+	switch {
+	case d.digits == "":
+		return 0
+	case d.negative:
+		return -1
+	}
+	return 1
+}
+
+func (d decimal) magnitude(o decimal) int {
+	switch a, b := int64(len(d.digits))+d.exp, int64(len(o.digits))+o.exp; {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return strings.Compare(d.digits, o.digits) // a prefix of the other is less
+}
+
+// maxDigits bounds the numbers that are divided, because the time of a division grows with the
+// square of the digits.
+const maxDigits = 2_000
+
+// multipleOf reports whether d is n × o for an integer n.
+func (d decimal) multipleOf(o decimal) bool {
+	switch {
+	case d.digits == "" || o.digits == "":
+		return true
+	case d.exp < o.exp:
+		return false // no digits at the end of d are 0
+	case len(d.digits) > maxDigits || len(o.digits) > maxDigits:
+		return true
+	}
+	if o.digits == "1" {
+		return true
+	}
+	a, _ := new(big.Int).SetString(d.digits, 10)
+	b, _ := new(big.Int).SetString(o.digits, 10)
+	if a == nil || b == nil {
+		return true
+	}
+	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(d.exp-o.exp), b)
+	return a.Mul(a, scale).Mod(a, b).Sign() == 0
+}
+
+// isInteger reports whether v is an integer; 1.0 and 1e3 are.
+func isInteger(v any) bool {
+	s, ok := text(v)
+	if !ok {
+		return false
+	}
+	if !strings.ContainsAny(s, ".eE") {
+		return true
+	}
+	return parseDecimal(s).integer()
+}

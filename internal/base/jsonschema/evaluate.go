@@ -1,0 +1,291 @@
+package jsonschema
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// evaluation checks one value. It stops at the first violation, unless explaining is set: then it
+// collects all violations.
+type evaluation struct {
+	dynamic    bool
+	explaining bool
+	exhausted  bool // steps or depth: the value passes
+	steps      int
+	depth      int
+	scope      []*resource // entered on the way here, if dynamic
+	path       []string    // to the value, if explaining
+	found      []Violation
+}
+
+// maxFound bounds the violations that are collected for one value.
+const maxFound = 1_000
+
+// spend counts steps and reports whether the limit is not yet exceeded.
+func (e *evaluation) spend(steps int) bool {
+	if e.steps += steps; e.steps > maxSteps {
+		e.exhausted = true
+	}
+	return !e.exhausted
+}
+
+// add collects a violation. It returns false, as a failing check does.
+func (e *evaluation) add(v Violation) bool {
+	if len(e.found) < maxFound {
+		v.Path = slices.Clone(e.path)
+		e.found = append(e.found, v)
+	}
+	return false
+}
+
+// apply checks a value. It adds the properties and items that it evaluates to seen, unless seen is
+// nil.
+func (e *evaluation) apply(n *node, v any, seen *evaluated) bool {
+	if n.anyResult {
+		return true
+	}
+	if n.never {
+		return e.explaining && e.add(Violation{Keyword: False})
+	}
+	if e.depth >= maxDepth {
+		e.exhausted = true
+	}
+	if !e.spend(1) {
+		return true
+	}
+	e.depth++
+	entered := e.dynamic && n.resource != nil && (len(e.scope) == 0 || e.scope[len(e.scope)-1] != n.resource)
+	if entered {
+		e.scope = append(e.scope, n.resource)
+	}
+	ok := e.check(n, v, seen)
+	if entered {
+		e.scope = e.scope[:len(e.scope)-1]
+	}
+	e.depth--
+	return ok
+}
+
+// here applies another schema to the same value. What that schema evaluates is added to seen only
+// if the value fits.
+func (e *evaluation) here(n *node, v any, seen *evaluated) bool {
+	if seen == nil {
+		return e.apply(n, v, nil)
+	}
+	sub := &evaluated{}
+	if !e.apply(n, v, sub) {
+		return false
+	}
+	return seen.merge(e, sub)
+}
+
+func (e *evaluation) check(n *node, v any, seen *evaluated) bool {
+	if n.refAlone {
+		return e.here(n.ref, v, seen)
+	}
+	if !e.basic(n, v) {
+		return false
+	}
+	var own *evaluated
+	if n.uneval != nil {
+		own = &evaluated{}
+	} else {
+		own = seen
+	}
+	ok := n.ref == nil || e.here(n.ref, v, own)
+	if ok || e.explaining {
+		ok = e.byType(n, v, own) && ok
+	}
+	if n.applied != nil && (ok || e.explaining) {
+		ok = e.applied(n.applied, v, own) && ok
+	}
+	if n.uneval != nil && (ok || e.explaining) {
+		ok = e.unevaluated(n.uneval, v, own) && ok
+		if seen != nil {
+			seen.merge(e, own)
+		}
+	}
+	return ok
+}
+
+// basic makes the checks whose failure ends the evaluation, because further violations would not
+// help.
+func (e *evaluation) basic(n *node, v any) bool {
+	switch {
+	case n.types != 0 && !n.types.fit(v):
+		return e.explaining && e.add(Violation{Keyword: Type, Want: n.types.list(), Got: typeName(v)})
+	case n.constant != nil && !e.equal(v, *n.constant):
+		return e.explaining && e.add(Violation{Keyword: Const, Want: *n.constant, Got: v})
+	case n.enum != nil && !n.enum.has(e, v):
+		return e.explaining && e.add(Violation{Keyword: Enum, Want: n.enum.values, Got: v})
+	}
+	return true
+}
+
+func (e *evaluation) byType(n *node, v any, seen *evaluated) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return n.object == nil || e.checkObject(n.object, v, seen)
+	case []any:
+		return n.array == nil || e.checkArray(n.array, v, seen)
+	case string:
+		return n.text == nil || e.checkText(n.text, v)
+	}
+	return n.number == nil || e.checkNumber(n.number, v)
+}
+
+func (e *evaluation) checkText(r *textRules, s string) bool {
+	ok := true
+	if r.format != nil {
+		if err := r.format(s); err != nil {
+			return e.explaining && e.add(Violation{Keyword: Format, Want: r.formatName, Got: s, Err: err})
+		}
+	}
+	if r.least > 0 || r.most < len(s) {
+		if n := utf8.RuneCountInString(s); n < r.least {
+			ok = e.explaining && e.add(Violation{Keyword: MinLength, Want: r.least, Got: n})
+		} else if n > r.most {
+			ok = e.explaining && e.add(Violation{Keyword: MaxLength, Want: r.most, Got: n})
+		}
+	}
+	if r.pattern != nil && !r.pattern.match(e, s) {
+		ok = e.explaining && e.add(Violation{Keyword: Pattern, Want: r.pattern.source, Got: s})
+	}
+	return ok
+}
+
+func (e *evaluation) checkNumber(r *numberRules, v any) bool {
+	s, isNumber := text(v)
+	if !isNumber || !e.spend(len(s)/16) {
+		return true
+	}
+	d, ok := parseDecimal(s), true
+	fail := func(k Keyword, b *bound) { ok = e.explaining && e.add(Violation{Keyword: k, Want: b.text, Got: v}) }
+	if b := r.minimum; b != nil && d.compare(b.value) < 0 {
+		fail(Minimum, b)
+	}
+	if b := r.maximum; b != nil && d.compare(b.value) > 0 {
+		fail(Maximum, b)
+	}
+	if b := r.exclusiveMinimum; b != nil && d.compare(b.value) <= 0 {
+		fail(ExclusiveMinimum, b)
+	}
+	if b := r.exclusiveMaximum; b != nil && d.compare(b.value) >= 0 {
+		fail(ExclusiveMaximum, b)
+	}
+	if b := r.multipleOf; b != nil && e.spend(len(s)) && !d.multipleOf(b.value) {
+		fail(MultipleOf, b)
+	}
+	return ok
+}
+
+// equal compares by value: 1 equals 1.0, and the order of properties does not matter.
+func (e *evaluation) equal(a, b any) bool {
+	if !e.spend(1) {
+		return true
+	}
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for k, x := range a {
+			if y, ok := b[k]; !ok || !e.equal(x, y) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, e.equal)
+	}
+	if typeOf(a) == numberType && typeOf(b) == numberType {
+		s, _ := text(a)
+		t, _ := text(b)
+		return s == t || e.spend((len(s)+len(t))/16) && parseDecimal(s) == parseDecimal(t)
+	}
+	return a == b
+}
+
+// evaluated is the set of properties and items of one value that schemas have evaluated, for
+// unevaluatedProperties and unevaluatedItems.
+type evaluated struct {
+	allProperties bool
+	allItems      bool
+	properties    map[string]bool
+	prefix        int // so many items from the first on
+	items         map[int]bool
+}
+
+func (s *evaluated) property(name string) {
+	if s == nil {
+		return
+	}
+	if s.properties == nil {
+		s.properties = map[string]bool{}
+	}
+	s.properties[name] = true
+}
+
+func (s *evaluated) item(i int) {
+	if s == nil {
+		return
+	}
+	if s.items == nil {
+		s.items = map[int]bool{}
+	}
+	s.items[i] = true
+}
+
+func (s *evaluated) merge(e *evaluation, o *evaluated) bool {
+	e.spend(len(o.properties) + len(o.items))
+	s.allProperties = s.allProperties || o.allProperties
+	s.allItems = s.allItems || o.allItems
+	s.prefix = max(s.prefix, o.prefix)
+	if s.properties == nil {
+		s.properties = o.properties
+	} else {
+		maps.Copy(s.properties, o.properties)
+	}
+	if s.items == nil {
+		s.items = o.items
+	} else {
+		maps.Copy(s.items, o.items)
+	}
+	return true
+}
+
+// inside applies a schema to a property or an item.
+func (e *evaluation) inside(n *node, v any, name string) bool {
+	if !e.explaining {
+		return e.apply(n, v, nil)
+	}
+	e.path = append(e.path, name)
+	ok := e.apply(n, v, nil)
+	e.path = e.path[:len(e.path)-1]
+	return ok
+}
+
+func (e *evaluation) insideItem(n *node, v any, i int) bool {
+	if !e.explaining {
+		return e.apply(n, v, nil)
+	}
+	return e.inside(n, v, strconv.Itoa(i))
+}
+
+// silently applies a schema without collecting violations.
+func (e *evaluation) silently(n *node, v any, seen *evaluated) bool {
+	explaining := e.explaining
+	e.explaining = false
+	ok := e.here(n, v, seen)
+	e.explaining = explaining
+	return ok
+}
+
+func sortedSet(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}

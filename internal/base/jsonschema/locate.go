@@ -1,0 +1,247 @@
+package jsonschema
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// place is a subschema in the document and the resource it belongs to.
+type place struct {
+	doc  any
+	home *origin
+}
+
+// origin is the start of a resource, to which its references are relative.
+type origin struct {
+	base     *url.URL
+	draft    int
+	resource *resource
+}
+
+// documentURL names a document without an identifier.
+const documentURL = "schema:///input"
+
+// draftOf returns the draft that $schema names. It ignores scheme and fragment.
+func draftOf(doc map[string]any, otherwise int) int {
+	s, _ := doc["$schema"].(string)
+	_, s, _ = strings.Cut(strings.TrimSuffix(s, "#"), "://")
+	switch s {
+	case "json-schema.org/draft-04/schema":
+		return 4
+	case "json-schema.org/draft-06/schema":
+		return 6
+	case "json-schema.org/draft-07/schema":
+		return 7
+	case "json-schema.org/draft/2019-09/schema":
+		return 2019
+	case "json-schema.org/draft/2020-12/schema", "json-schema.org/schema":
+		return 2020
+	}
+	return otherwise
+}
+
+// since returns the first draft that has a keyword. Earlier drafts ignore the keyword.
+func since(keyword string) int {
+	switch keyword {
+	case "const", "contains", "propertyNames":
+		return 6
+	case "if", "then", "else":
+		return 7
+	case "dependentRequired", "dependentSchemas", "minContains", "maxContains", "unevaluatedProperties",
+		"unevaluatedItems", "$anchor", "$recursiveRef", "$recursiveAnchor":
+		return 2019
+	case "prefixItems", "$dynamicRef", "$dynamicAnchor":
+		return 2020
+	}
+	return 4
+}
+
+// shape says where the subschemas of a keyword are.
+type shape uint8
+
+const (
+	single shape = 1 << iota // its value
+	listed                   // in its array
+	named                    // in its object
+)
+
+func shapeOf(keyword string) shape {
+	switch keyword {
+	case "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "not", "propertyNames",
+		"then", "unevaluatedItems", "unevaluatedProperties":
+		return single
+	case "items":
+		return single | listed
+	case "allOf", "anyOf", "oneOf", "prefixItems":
+		return listed
+	case "$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties":
+		return named
+	}
+	return 0
+}
+
+// locate finds the resources and anchors below doc. It only looks where a schema may stand: an $id
+// within an enum does not count.
+func (c *compiler) locate(doc any, home *origin, depth int) error {
+	obj, ok := doc.(map[string]any)
+	if !ok {
+		return nil
+	}
+	if c.located++; depth > maxNesting || c.located > maxNodes {
+		return errTooMany
+	}
+	home, err := c.identify(obj, home)
+	if err != nil {
+		return err
+	}
+	for _, sub := range subschemas(obj) {
+		if err := c.locate(sub, home, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// subschemas returns the subschemas of obj in a fixed order, so that of two anchors with one name
+// the same one always counts.
+func subschemas(obj map[string]any) (subs []any) {
+	var keywords []string
+	for k := range obj {
+		if shapeOf(k) != 0 {
+			keywords = append(keywords, k)
+		}
+	}
+	slices.Sort(keywords)
+	for _, k := range keywords {
+		switch v := obj[k].(type) {
+		case []any:
+			if shapeOf(k)&listed != 0 {
+				subs = append(subs, v...)
+			}
+		case map[string]any:
+			if shapeOf(k)&single != 0 {
+				subs = append(subs, v)
+				continue
+			}
+			for _, name := range sortedKeys(v) {
+				subs = append(subs, v[name])
+			}
+		}
+	}
+	return subs
+}
+
+// identify starts a resource if obj has an identifier, and stores its anchors.
+func (c *compiler) identify(obj map[string]any, home *origin) (*origin, error) {
+	draft := draftOf(obj, home.draft)
+	keyword := "$id"
+	if draft == 4 {
+		keyword = "id"
+	}
+	id, _ := obj[keyword].(string)
+	if _, ref := obj["$ref"].(string); ref && draft < 2019 {
+		id = ""
+	}
+	name, fragment, _ := strings.Cut(id, "#")
+	if name != "" {
+		u, err := home.base.Parse(name)
+		if err != nil {
+			return nil, fmt.Errorf("the identifier %s: %w", quote(id), err)
+		}
+		home = c.begin(obj, u, draft)
+	}
+	here := place{obj, home}
+	if fragment != "" && home.draft < 2019 && !strings.HasPrefix(fragment, "/") {
+		home.resource.anchors[fragment] = here
+	}
+	if a, ok := home.value(obj, "$anchor").(string); ok {
+		home.resource.anchors[a] = here
+	}
+	if a, ok := home.value(obj, "$dynamicAnchor").(string); ok {
+		home.resource.anchors[a] = here
+		home.resource.dynamic[a] = nil
+	}
+	return home, nil
+}
+
+func (c *compiler) begin(doc any, base *url.URL, draft int) *origin {
+	o := &origin{base: base, draft: draft, resource: &resource{anchors: map[string]place{}, dynamic: map[string]*node{}}}
+	o.resource.place = place{doc, o}
+	if key := base.String(); c.origins[key] == nil {
+		c.origins[key] = o
+	}
+	if obj, ok := doc.(map[string]any); ok {
+		o.resource.recursive, _ = o.value(obj, "$recursiveAnchor").(bool)
+		c.begins[identity(obj)] = o
+	}
+	return o
+}
+
+// value returns the value of a keyword, nil if the draft does not have the keyword.
+func (o *origin) value(obj map[string]any, keyword string) any {
+	if o.draft < since(keyword) {
+		return nil
+	}
+	return obj[keyword]
+}
+
+// identity returns a key that distinguishes the objects of the document.
+func identity(obj map[string]any) uintptr { return reflect.ValueOf(obj).Pointer() }
+
+// resolve returns the target of a reference, and the name of the anchor if it uses one.
+func (c *compiler) resolve(ref string, home *origin) (to place, anchor string, err error) {
+	u, err := home.base.Parse(ref)
+	if err != nil {
+		return place{}, "", fmt.Errorf("the reference %s: %w", quote(ref), err)
+	}
+	fragment := u.Fragment
+	u.Fragment, u.RawFragment = "", ""
+	o := c.origins[u.String()]
+	if o == nil {
+		return place{}, "", fmt.Errorf("%s is not loaded", u)
+	}
+	switch {
+	case fragment == "":
+		return o.resource.place, "", nil
+	case strings.HasPrefix(fragment, "/"):
+		to, err = c.follow(o.resource.place, fragment)
+	default:
+		anchor = fragment
+		if to = o.resource.anchors[anchor]; to.home == nil {
+			err = errors.New("there is no such anchor")
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("the reference %s: %w", quote(ref), err)
+	}
+	return to, anchor, err
+}
+
+// follow follows a JSON pointer from a place.
+func (c *compiler) follow(from place, pointer string) (place, error) {
+	unescape := strings.NewReplacer("~1", "/", "~0", "~")
+	for _, token := range strings.Split(pointer, "/")[1:] {
+		token = unescape.Replace(token)
+		var ok bool
+		switch doc := from.doc.(type) {
+		case map[string]any:
+			from.doc, ok = doc[token]
+		case []any:
+			if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(doc) {
+				from.doc, ok = doc[i], true
+			}
+		}
+		if !ok {
+			return place{}, fmt.Errorf("there is no %s", quote(token))
+		}
+		if obj, is := from.doc.(map[string]any); is && c.begins[identity(obj)] != nil {
+			from.home = c.begins[identity(obj)]
+		}
+	}
+	return from, nil
+}

@@ -1,0 +1,199 @@
+package jsonschema
+
+import "encoding/json"
+
+// node is one compiled subschema. Rare rules are behind pointers, because most nodes have a type
+// and little else.
+type node struct {
+	resource  *resource
+	never     bool  // the schema false
+	refAlone  bool  // before 2019-09 a reference makes its siblings void
+	types     types // 0: all
+	ref       *node
+	constant  *any
+	enum      *enum
+	object    *objectRules
+	array     *arrayRules
+	text      *textRules
+	number    *numberRules
+	applied   *appliedRules
+	uneval    *unevaluatedRules
+	anyResult bool // the schema true
+}
+
+// The nodes of the schemas true and false.
+var (
+	always = &node{anyResult: true}
+	never  = &node{never: true}
+)
+
+type objectRules struct {
+	least, most   int
+	required      []string
+	properties    map[string]*node
+	names         []string // of properties, sorted
+	patterns      []patternRule
+	additional    *node // nil: anything
+	propertyNames *node
+	dependents    []dependent
+}
+
+type patternRule struct {
+	pattern *pattern
+	node    *node
+}
+
+// dependent has the rules that apply if an object has the property name.
+type dependent struct {
+	name     string
+	required []string
+	node     *node // may be nil
+}
+
+type arrayRules struct {
+	least, most  int
+	unique       bool
+	prefix       []*node
+	rest         *node   // of the items behind prefix; nil: anything
+	restKeyword  Keyword // where rest was found
+	contains     *node
+	leastContain int
+	mostContain  int
+	containEvals bool // items that contains matches count as evaluated
+	countContain bool // minContains was given
+}
+
+type textRules struct {
+	least, most int
+	pattern     *pattern
+	formatName  string
+	format      func(string) error // may be nil
+}
+
+type numberRules struct {
+	minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf *bound
+}
+
+type bound struct {
+	text  json.Number
+	value decimal
+}
+
+// appliedRules has the schemas that apply to the same value.
+type appliedRules struct {
+	dynamicRef          *dynamicRef
+	allOf, anyOf, oneOf []*node
+	not, when, yes, no  *node
+}
+
+// dynamicRef refers to the outermost resource on the current path that has the anchor, or else to
+// the target.
+type dynamicRef struct {
+	target    *node
+	anchor    string
+	recursive bool // $recursiveRef of 2019-09: to the root of that resource
+}
+
+type unevaluatedRules struct{ properties, items *node }
+
+// resource is a part of the document with its own identifier.
+type resource struct {
+	place     place
+	anchors   map[string]place // names of both kinds of anchors
+	dynamic   map[string]*node
+	root      *node
+	recursive bool
+}
+
+type enum struct {
+	values  []any
+	strings map[string]bool // if all values are strings, and many
+}
+
+func newEnum(values []any) *enum {
+	e := &enum{values: values}
+	if len(values) <= 8 {
+		return e
+	}
+	set := make(map[string]bool, len(values))
+	for _, v := range values {
+		s, ok := v.(string)
+		if !ok {
+			return e
+		}
+		set[s] = true
+	}
+	e.strings = set
+	return e
+}
+
+func (n *enum) has(e *evaluation, v any) bool {
+	if n.strings != nil {
+		s, ok := v.(string)
+		return ok && n.strings[s]
+	}
+	for _, want := range n.values {
+		if e.equal(v, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// types is a set of type names.
+type types uint8
+
+const (
+	nullType types = 1 << iota
+	booleanType
+	numberType
+	integerType
+	stringType
+	arrayType
+	objectType
+)
+
+var typeNames = [...]string{"null", "boolean", "number", "integer", "string", "array", "object"}
+
+func typeNamed(name string) types {
+	for i, n := range typeNames {
+		if n == name {
+			return 1 << i
+		}
+	}
+	return 0
+}
+
+func (t types) list() []string {
+	var list []string
+	for i, n := range typeNames {
+		if t&(1<<i) != 0 {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// typeOf returns the type of a decoded value, or 0 if it is not a JSON value.
+func typeOf(v any) types {
+	switch v.(type) {
+	case string:
+		return stringType
+	case json.Number, float64:
+		return numberType
+	case bool:
+		return booleanType
+	case nil:
+		return nullType
+	case []any:
+		return arrayType
+	case map[string]any:
+		return objectType
+	}
+	return 0
+}
+
+func (t types) fit(v any) bool {
+	is := typeOf(v)
+	return t&is != 0 || is == numberType && t&integerType != 0 && isInteger(v)
+}

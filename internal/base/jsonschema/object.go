@@ -1,0 +1,142 @@
+package jsonschema
+
+import (
+	"maps"
+	"slices"
+)
+
+func (e *evaluation) checkObject(r *objectRules, obj map[string]any, seen *evaluated) bool {
+	ok := e.sizes(r, obj)
+	if !ok && !e.explaining {
+		return false
+	}
+	if len(r.properties) > 0 || len(r.patterns) > 0 || r.additional != nil {
+		ok = e.properties(r, obj, seen) && ok
+	}
+	if r.propertyNames != nil && (ok || e.explaining) {
+		ok = e.names(r.propertyNames, obj) && ok
+	}
+	for i := range r.dependents {
+		if !ok && !e.explaining {
+			return false
+		}
+		ok = e.dependent(&r.dependents[i], obj, seen) && ok
+	}
+	return ok
+}
+
+func (e *evaluation) sizes(r *objectRules, obj map[string]any) bool {
+	ok := true
+	if len(obj) < r.least {
+		ok = e.explaining && e.add(Violation{Keyword: MinProperties, Want: r.least, Got: len(obj)})
+	}
+	if len(obj) > r.most {
+		ok = e.explaining && e.add(Violation{Keyword: MaxProperties, Want: r.most, Got: len(obj)})
+	}
+	if missing, any := e.missing(obj, r.required); any {
+		ok = e.explaining && e.add(Violation{Keyword: Required, Missing: missing})
+	}
+	return ok
+}
+
+// missing lists the required names that an object lacks, or only reports that there are some.
+func (e *evaluation) missing(obj map[string]any, names []string) (missing []string, any bool) {
+	e.spend(len(names))
+	for _, name := range names {
+		if _, has := obj[name]; has {
+			continue
+		}
+		if any = true; !e.explaining {
+			return nil, true
+		}
+		missing = append(missing, name)
+	}
+	return missing, any
+}
+
+func (e *evaluation) properties(r *objectRules, obj map[string]any, seen *evaluated) bool {
+	if !e.explaining {
+		for name, v := range obj {
+			if ok, _ := e.property(r, name, v, seen); !ok || e.exhausted {
+				return ok
+			}
+		}
+		return true
+	}
+	all := true
+	var unknown []string
+	for _, name := range e.sorted(obj) {
+		ok, known := e.property(r, name, obj[name], seen)
+		if !known {
+			unknown = append(unknown, name)
+		}
+		all = all && ok
+	}
+	if unknown != nil {
+		e.add(Violation{Keyword: AdditionalProperties, Unknown: unknown})
+	}
+	return all
+}
+
+// property checks one property. known is false if additionalProperties forbids it.
+func (e *evaluation) property(r *objectRules, name string, v any, seen *evaluated) (ok, known bool) {
+	ok = true
+	if n, is := r.properties[name]; is {
+		known = true
+		ok = e.inside(n, v, name)
+	}
+	for i := range r.patterns {
+		p := &r.patterns[i]
+		if !e.spend(1) || !p.pattern.match(e, name) {
+			continue
+		}
+		known = true
+		if p.pattern.re != nil && (ok || e.explaining) {
+			ok = e.inside(p.node, v, name) && ok
+		}
+	}
+	if !known && r.additional != nil {
+		if r.additional == never {
+			return false, false
+		}
+		known = true
+		ok = e.inside(r.additional, v, name)
+	}
+	if known {
+		seen.property(name)
+	}
+	return ok, true
+}
+
+func (e *evaluation) names(n *node, obj map[string]any) bool {
+	if !e.explaining {
+		for name := range obj {
+			if !e.apply(n, name, nil) {
+				return false
+			}
+		}
+		return true
+	}
+	ok := true
+	for _, name := range e.sorted(obj) {
+		if !e.silently(n, name, nil) {
+			ok = e.add(Violation{Keyword: PropertyNames, Unknown: []string{name}})
+		}
+	}
+	return ok
+}
+
+func (e *evaluation) dependent(d *dependent, obj map[string]any, seen *evaluated) bool {
+	if _, has := obj[d.name]; !has {
+		return true
+	}
+	if missing, any := e.missing(obj, d.required); any {
+		return e.explaining && e.add(Violation{Keyword: DependentRequired, Missing: missing, Got: d.name})
+	}
+	return d.node == nil || e.here(d.node, obj, seen)
+}
+
+func (e *evaluation) sorted(obj map[string]any) []string {
+	e.spend(len(obj))
+	return slices.Sorted(maps.Keys(obj))
+}

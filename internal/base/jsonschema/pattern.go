@@ -1,0 +1,51 @@
+package jsonschema
+
+import (
+	"regexp"
+	"regexp/syntax"
+)
+
+// maxPatterns bounds the size of all compiled patterns of a schema, in instructions.
+const maxPatterns = 200_000
+
+// pattern is a regular expression. re is nil if Go cannot express it.
+type pattern struct {
+	source string
+	re     *regexp.Regexp
+	size   int // in instructions, about
+}
+
+// newPattern compiles a pattern and returns the rest of the budget.
+func newPattern(source string, budget int) (*pattern, int) {
+	p := &pattern{source: source}
+	tree, err := syntax.Parse(source, syntax.Perl)
+	if err != nil {
+		return p, budget
+	}
+	p.size = instructions(tree)
+	if budget -= 20 + p.size; budget < 0 {
+		return p, 0
+	}
+	p.re, _ = regexp.Compile(source)
+	return p, budget
+}
+
+func instructions(re *syntax.Regexp) int {
+	n := 1 + len(re.Rune)/2
+	for _, sub := range re.Sub {
+		n += instructions(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min, re.Max, 1)
+	}
+	return n
+}
+
+// match reports whether s matches. It counts steps, since a pattern takes time for every byte and
+// instruction.
+func (p *pattern) match(e *evaluation, s string) bool {
+	if p.re == nil {
+		return true
+	}
+	return !e.spend(1+len(s)*p.size/32) || p.re.MatchString(s)
+}

@@ -1,0 +1,288 @@
+package jsonschema
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Bounds of a placeholder: of the values in it, of how deep they are in each other,
+// and of one text.
+const (
+	placeholderValues = 2_000
+	placeholderDepth  = 16
+	placeholderText   = 256
+)
+
+// Placeholder makes up a value of the shape that a schema describes: every property
+// of an object, one item of an array, for text a word that says what it is. It is for
+// programs that go on without an answer, and fits wherever a simple value can: a
+// pattern or a condition may still refuse it. What has no schema is {}.
+func Placeholder(raw []byte) json.RawMessage {
+	doc, err := Decode(raw)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	m := maker{root: doc}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(m.value(doc, 0)) != nil {
+		return json.RawMessage("{}")
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+type maker struct {
+	root any
+	made int
+}
+
+// value is a value that fits s, or null where it would become too large.
+func (m *maker) value(s any, depth int) any {
+	if m.made++; m.made > placeholderValues || depth > placeholderDepth {
+		return nil
+	}
+	o, ok := s.(map[string]any)
+	if !ok || len(o) == 0 {
+		return map[string]any{}
+	}
+	if o = m.whole(o); o == nil {
+		return nil
+	}
+	if v, ok := o["const"]; ok {
+		return v
+	}
+	if values, ok := o["enum"].([]any); ok && len(values) > 0 {
+		return values[0]
+	}
+	switch kindOf(o) {
+	case "object":
+		return m.object(o, depth)
+	case "array":
+		return m.array(o, depth)
+	case "string":
+		return textFor(o)
+	case "integer", "number":
+		return numberFor(o)
+	case "boolean":
+		return false
+	}
+	return nil
+}
+
+// whole joins a schema with what it refers to and with the first of its choices.
+func (m *maker) whole(o map[string]any) map[string]any {
+	for range placeholderDepth {
+		var more []any
+		if ref, ok := o["$ref"].(string); ok {
+			more = append(more, m.follow(ref))
+		}
+		all, _ := o["allOf"].([]any)
+		more = append(more, all...)
+		for _, choice := range []string{"anyOf", "oneOf"} {
+			if of, ok := o[choice].([]any); ok {
+				more = append(more, first(of))
+			}
+		}
+		if len(more) == 0 {
+			return o
+		}
+		o = maps.Clone(o)
+		for _, key := range []string{"$ref", "allOf", "anyOf", "oneOf"} {
+			delete(o, key)
+		}
+		for _, s := range more {
+			if m.made += 1 + members(s)/64; m.made > placeholderValues {
+				return nil // to join much, again and again, takes long too
+			}
+			merge(o, s)
+		}
+	}
+	return nil // it leads in a circle
+}
+
+// first is the first choice that is more than null.
+func first(of []any) any {
+	for _, s := range of {
+		if o, ok := s.(map[string]any); ok && o["type"] != "null" {
+			return s
+		}
+	}
+	return nil
+}
+
+// members is how many properties s adds.
+func members(s any) int {
+	o, _ := s.(map[string]any)
+	properties, _ := o["properties"].(map[string]any)
+	return len(o) + len(properties)
+}
+
+// merge adds what s says to o, where o says nothing; properties of both count.
+func merge(o map[string]any, s any) {
+	more, _ := s.(map[string]any)
+	for key, v := range more {
+		have, there := o[key]
+		mine, both := have.(map[string]any)
+		theirs, objects := v.(map[string]any)
+		switch {
+		case !there:
+			o[key] = v
+		case key == "properties" && both && objects:
+			joined := maps.Clone(theirs)
+			maps.Copy(joined, mine)
+			o[key] = joined
+		}
+	}
+}
+
+// follow finds what a reference within the document leads to: a path, or an anchor.
+func (m *maker) follow(ref string) any {
+	path, ok := strings.CutPrefix(ref, "#")
+	if path, err := url.PathUnescape(path); ok && err == nil {
+		at := m.root
+		for part := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+			if path == "" {
+				break
+			}
+			part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+			switch here := at.(type) {
+			case map[string]any:
+				at = here[part]
+			case []any:
+				i, err := strconv.Atoi(part)
+				if err != nil || i < 0 || i >= len(here) {
+					return nil
+				}
+				at = here[i]
+			default:
+				return nil
+			}
+		}
+		return at
+	}
+	return nil
+}
+
+// kindOf is the type that a value is made of: the first that is not null, or what
+// the keywords speak of.
+func kindOf(o map[string]any) string {
+	switch t := o["type"].(type) {
+	case string:
+		return t
+	case []any:
+		for _, one := range t {
+			if name, ok := one.(string); ok && name != "null" {
+				return name
+			}
+		}
+		return "null"
+	}
+	switch {
+	case o["items"] != nil || o["prefixItems"] != nil:
+		return "array"
+	case o["format"] != nil || o["pattern"] != nil || o["minLength"] != nil || o["maxLength"] != nil:
+		return "string"
+	case o["minimum"] != nil || o["maximum"] != nil:
+		return "number"
+	}
+	return "object"
+}
+
+func (m *maker) object(o map[string]any, depth int) any {
+	made := map[string]any{}
+	properties, _ := o["properties"].(map[string]any)
+	required, _ := o["required"].([]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		v := m.value(properties[name], depth+1)
+		if v == nil && !slices.Contains(required, any(name)) {
+			continue
+		}
+		made[name] = v
+	}
+	for _, r := range required {
+		if name, ok := r.(string); ok && properties[name] == nil {
+			made[name] = m.value(o["additionalProperties"], depth+1)
+		}
+	}
+	return made
+}
+
+func (m *maker) array(o map[string]any, depth int) any {
+	made := []any{}
+	items := o["items"]
+	for _, key := range []string{"prefixItems", "items"} {
+		if list, ok := o[key].([]any); ok {
+			for _, s := range list {
+				made = append(made, m.value(s, depth+1))
+			}
+			items = nil
+		}
+	}
+	if most, ok := limitOf(o["maxItems"]); items == nil || ok && most < 1 {
+		return made
+	}
+	least, _ := limitOf(o["minItems"])
+	for len(made) < max(1, int(least)) && m.made < placeholderValues {
+		v := m.value(items, depth+1)
+		if v == nil && least == 0 {
+			break
+		}
+		made = append(made, v)
+	}
+	return made
+}
+
+// ofFormat are texts of the formats that programs take apart.
+var ofFormat = map[string]string{
+	"date-time": "1970-01-01T00:00:00Z", "date": "1970-01-01", "time": "00:00:00Z", "duration": "PT0S",
+	"email": "dry-run@example.invalid", "uri": "https://example.invalid/dry-run", "url": "https://example.invalid/dry-run",
+	"uuid": "00000000-0000-0000-0000-000000000000", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "hostname": "example.invalid",
+}
+
+func textFor(o map[string]any) any {
+	format, _ := o["format"].(string)
+	s, known := ofFormat[format]
+	if !known {
+		s = "(dry run)"
+	}
+	if least, ok := limitOf(o["minLength"]); ok && int(least) > len(s) {
+		s += strings.Repeat("-", min(int(least), placeholderText)-len(s))
+	}
+	if most, ok := limitOf(o["maxLength"]); ok && int(most) < len(s) {
+		s = s[:max(0, int(most))]
+	}
+	return s
+}
+
+// number is 0, or the nearest to it that the bounds allow.
+func numberFor(o map[string]any) any {
+	n := 0.0
+	if least, ok := limitOf(o["minimum"]); ok {
+		n = max(n, least)
+	}
+	if least, ok := limitOf(o["exclusiveMinimum"]); ok && n <= least {
+		n = least + 1
+	}
+	if most, ok := limitOf(o["maximum"]); ok {
+		n = min(n, most)
+	}
+	if most, ok := limitOf(o["exclusiveMaximum"]); ok && n >= most {
+		n = most - 1
+	}
+	return n
+}
+
+func limitOf(v any) (float64, bool) {
+	n, ok := v.(json.Number)
+	if !ok {
+		return 0, false
+	}
+	f, err := n.Float64()
+	return f, err == nil
+}

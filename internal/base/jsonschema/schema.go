@@ -1,0 +1,124 @@
+// Package jsonschema validates JSON against JSON Schema, as servers send it with
+// their tools: draft 2020-12 unless $schema names 2019-09, draft-07, -06 or -04.
+//
+// Nothing outside of the document is ever loaded, and the meta-schemas are not
+// known: a keyword whose value makes no sense is ignored. In doubt a value
+// passes, since whoever sent the schema looks at the value again:
+//
+//   - format is asserted only where Formats says how;
+//   - a pattern that Go's regexp cannot express matches everything, and so do
+//     patterns beyond what the patterns of one schema may take in memory;
+//   - a value whose check takes more than maxSteps or maxDepth is valid, which
+//     is also how references that lead in a circle end.
+package jsonschema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Bounds of one document and of one check. Compile fails at the first three.
+const (
+	maxBytes   = 4 << 20
+	maxNodes   = 200_000 // subschemas
+	maxNesting = 1_000   // of subschemas in each other
+	maxSteps   = 4_000_000
+	maxDepth   = 4_000
+)
+
+// Schema is a compiled schema. It never changes, so anybody may use it at once.
+type Schema struct {
+	root    *node
+	dynamic bool // there is a reference that depends on how it was reached
+}
+
+// Formats says how strings of a format are checked, by the name of the format.
+type Formats map[string]func(string) error
+
+// Compile reads a schema and asserts no format. It fails for what is not a
+// schema, is too large, or refers to what is not in it.
+func Compile(raw []byte) (*Schema, error) { return Formats(nil).Compile(raw) }
+
+// Compile reads a schema and asserts the formats in f.
+func (f Formats) Compile(raw []byte) (*Schema, error) {
+	if len(raw) > maxBytes {
+		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(raw), maxBytes)
+	}
+	doc, err := Decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	return newCompiler(f).compile(doc)
+}
+
+// Decode reads one JSON value in the form that Validate takes: numbers are
+// json.Number and keep their digits.
+func Decode(raw []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is something after the value")
+	}
+	return v, nil
+}
+
+// Validate returns nil for a value that fits, else the violation that tells
+// most: the one furthest inside of the value. The value is one that Decode
+// returns; float64 is understood too.
+func (s *Schema) Validate(value any) *Violation {
+	all := s.violations(value)
+	if len(all) == 0 {
+		return nil
+	}
+	best := 0
+	for i := range all {
+		if all[i].tellsMoreThan(&all[best]) {
+			best = i
+		}
+	}
+	return &all[best]
+}
+
+// Violations returns at most limit violations, in the order of the schema's
+// keywords and, within an object, of the names.
+func (s *Schema) Violations(value any, limit int) []Violation {
+	all := s.violations(value)
+	return all[:min(len(all), limit)]
+}
+
+// violations looks at a value without a word first. Most values are valid.
+func (s *Schema) violations(value any) []Violation {
+	e := evaluation{dynamic: s.dynamic}
+	if e.apply(s.root, value, nil) || e.exhausted {
+		return nil
+	}
+	e = evaluation{dynamic: s.dynamic, explaining: true}
+	e.apply(s.root, value, nil)
+	if len(e.found) == 0 { // the words took too many steps
+		e.found = []Violation{{Keyword: AnyOf}}
+	}
+	return e.found
+}
+
+// Properties are the names that the schema of an object has properties for,
+// also through references, sorted.
+func (s *Schema) Properties() []string {
+	var names []string
+	n := s.root
+	for range maxNesting {
+		if n.object != nil {
+			names = append(names, n.object.names...)
+		}
+		if n = n.ref; n == nil {
+			break
+		}
+	}
+	return sortedSet(names)
+}

@@ -1,0 +1,202 @@
+package jsonschema
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Keyword names what a value violates. The set is closed.
+type Keyword string
+
+// The keywords of violations, and what Want and Got hold.
+const (
+	Type                 Keyword = "type"                 // []string; string
+	Enum                 Keyword = "enum"                 // []any; the value
+	Const                Keyword = "const"                // both values
+	Minimum              Keyword = "minimum"              // json.Number; the value
+	Maximum              Keyword = "maximum"              // as Minimum
+	ExclusiveMinimum     Keyword = "exclusiveMinimum"     // as Minimum
+	ExclusiveMaximum     Keyword = "exclusiveMaximum"     // as Minimum
+	MultipleOf           Keyword = "multipleOf"           // as Minimum
+	MinLength            Keyword = "minLength"            // int, in characters; int
+	MaxLength            Keyword = "maxLength"            // as MinLength
+	Pattern              Keyword = "pattern"              // both strings
+	Format               Keyword = "format"               // its name; string; Err says more
+	MinItems             Keyword = "minItems"             // int; int
+	MaxItems             Keyword = "maxItems"             // int; int
+	UniqueItems          Keyword = "uniqueItems"          // nil; the indexes [2]int
+	AdditionalItems      Keyword = "additionalItems"      // nil; int, how many
+	Contains             Keyword = "contains"             // nil; nil
+	MinContains          Keyword = "minContains"          // int; int
+	MaxContains          Keyword = "maxContains"          // int; int
+	MinProperties        Keyword = "minProperties"        // int; int
+	MaxProperties        Keyword = "maxProperties"        // int; int
+	Required             Keyword = "required"             // Missing has the names
+	DependentRequired    Keyword = "dependentRequired"    // Missing; Got is the property that needs them
+	AdditionalProperties Keyword = "additionalProperties" // Unknown has the names
+	PropertyNames        Keyword = "propertyNames"        // Unknown has the name
+	Not                  Keyword = "not"                  // nil; nil
+	AnyOf                Keyword = "anyOf"                // nil; nil: no branch says why
+	OneOf                Keyword = "oneOf"                // nil; the branches [2]int that both fit, or nil
+	False                Keyword = "false"                // nil; nil: the schema false
+)
+
+// Violation is one way in which a value does not fit.
+type Violation struct {
+	Path      []string // names and indexes from the value's root; don't change it
+	Keyword   Keyword
+	Want, Got any
+	Missing   []string
+	Unknown   []string
+	Err       error
+}
+
+// Types are the names that Type wants, else nil.
+func (v *Violation) Types() []string {
+	names, _ := v.Want.([]string)
+	return names
+}
+
+// Values are those that Enum wants, else nil.
+func (v *Violation) Values() []any {
+	values, _ := v.Want.([]any)
+	return values
+}
+
+// tellsMoreThan prefers what is a statement about the value to what is one
+// about branches, and then what is further inside.
+func (v *Violation) tellsMoreThan(o *Violation) bool {
+	vague := func(k Keyword) bool { return k == AnyOf || k == OneOf }
+	if vague(v.Keyword) != vague(o.Keyword) {
+		return vague(o.Keyword)
+	}
+	return len(v.Path) > len(o.Path)
+}
+
+// String says in English what is wrong, without the path.
+func (v *Violation) String() string {
+	switch v.Keyword {
+	case Type:
+		return fmt.Sprintf("got %s, want %s", v.Got, strings.Join(v.Types(), " or "))
+	case Enum, Const:
+		return v.oneOfValues()
+	case Required, DependentRequired, AdditionalProperties, PropertyNames:
+		return v.names()
+	case Pattern:
+		return fmt.Sprintf("%s does not match pattern %s", quote(v.Got), quote(v.Want))
+	case Format:
+		return fmt.Sprintf("%s is not valid %s: %v", quote(v.Got), v.Want, v.Err)
+	case UniqueItems, OneOf:
+		return v.indexes()
+	case AdditionalItems:
+		return fmt.Sprintf("last %d additionalItem(s) not allowed", v.Got)
+	case Contains:
+		return "no items match contains schema"
+	case MinContains, MaxContains:
+		return fmt.Sprintf("%s %d items required to match contains schema, but matched %d items", v.Keyword[:3], v.Want, v.Got)
+	case Not, AnyOf:
+		return fmt.Sprintf("'%s' failed", v.Keyword)
+	case False:
+		return "false schema"
+	}
+	return fmt.Sprintf("%s: got %s, want %s", v.Keyword, number(v.Got), number(v.Want))
+}
+
+func (v *Violation) oneOfValues() string {
+	values, ok := v.Want.([]any)
+	if !ok || v.Keyword == Const {
+		values = []any{v.Want}
+	}
+	words := make([]string, len(values))
+	for i, x := range values {
+		switch typeOf(x) {
+		case arrayType, objectType:
+			return fmt.Sprintf("'%s' failed", v.Keyword)
+		}
+		words[i] = quote(x)
+	}
+	if len(words) == 1 {
+		return "value must be " + words[0]
+	}
+	return "value must be one of " + strings.Join(words, ", ")
+}
+
+func (v *Violation) names() string {
+	switch v.Keyword {
+	case PropertyNames:
+		return "invalid propertyName " + quoteAll(v.Unknown)
+	case AdditionalProperties:
+		return "additional properties " + quoteAll(v.Unknown) + " not allowed"
+	case DependentRequired:
+		return fmt.Sprintf("properties %s required, if %s exists", quoteAll(v.Missing), quote(v.Got))
+	}
+	if len(v.Missing) == 1 {
+		return "missing property " + quoteAll(v.Missing)
+	}
+	return "missing properties " + quoteAll(v.Missing)
+}
+
+func (v *Violation) indexes() string {
+	two, ok := v.Got.([2]int)
+	switch {
+	case !ok:
+		return "'oneOf' failed, none matched"
+	case v.Keyword == OneOf:
+		return fmt.Sprintf("'oneOf' failed, subschemas %d, %d matched", two[0], two[1])
+	}
+	return fmt.Sprintf("items at %d and %d are equal", two[0], two[1])
+}
+
+// quote puts strings between ' and leaves other values as they are.
+func quote(v any) string {
+	s, ok := v.(string)
+	if !ok {
+		return fmt.Sprint(v)
+	}
+	s = strconv.Quote(s)
+	s = strings.ReplaceAll(s[1:len(s)-1], `\"`, `"`)
+	return "'" + strings.ReplaceAll(s, `'`, `\'`) + "'"
+}
+
+func quoteAll(names []string) string {
+	q := make([]string, len(names))
+	for i, n := range names {
+		q[i] = quote(n)
+	}
+	return strings.Join(q, ", ")
+}
+
+// number shows 5000.0 as 5,000.
+func number(v any) string {
+	s := fmt.Sprint(v)
+	if n, ok := v.(json.Number); ok {
+		s = string(n)
+	}
+	if len(s) > 40 {
+		return s[:40] + "…"
+	}
+	if strings.ContainsAny(s, "eE") {
+		return s
+	}
+	sign := ""
+	if strings.HasPrefix(s, "-") {
+		sign, s = "-", s[1:]
+	}
+	whole, fraction, _ := strings.Cut(s, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if fraction = strings.TrimRight(fraction, "0"); fraction != "" {
+		fraction = "." + fraction
+	}
+	return sign + whole + fraction
+}
+
+func typeName(v any) string {
+	for _, name := range typeOf(v).list() {
+		return name
+	}
+	return fmt.Sprintf("%T", v)
+}

@@ -1,0 +1,254 @@
+// Package memory keeps what an engine holds of answers and results within a budget of bytes.
+//
+// A part of the budget is taken in one order, so that nobody who holds one waits for somebody who
+// waits for it: first what an answer takes as it arrives (never waited for: what does not fit goes to
+// disk), then what becomes of it until the program or the client has it, then what its transformation
+// takes. Who transforms waits for nobody.
+package memory
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+)
+
+const (
+	// Small is the size in bytes up to which an answer is not counted. The limits of concurrency
+	// bound how many of them there are.
+	Small = 32 << 10
+
+	own       = 96 << 20  // bytes of the limit that are not for answers
+	least     = 64 << 20  // bytes for answers, however small the limit is
+	mostFresh = 256 << 20 // bytes of answers that have arrived and are not looked at yet; more go to disk
+	expansion = 6         // what a transformation takes, as a multiple of the answer
+	heavy     = 256 << 10 // bytes from which on a transformation needs a turn
+	piecewise = 32 << 20  // bytes that the transformation of an answer takes that is never in memory as a whole
+)
+
+// Budget is what all answers of an engine may take. It is safe for concurrent use.
+type Budget struct {
+	limit  int64
+	fresh  *Pool // answers as they have arrived, by server
+	values *Pool // answers as programs get them and results of programs, by execution
+	work   *Pool // what transformations take, by server or execution
+	turns  *Pool // transformations of large answers at the same time
+
+	reclaim func() // gives memory back to the system
+	mu      sync.Mutex
+	timer   *time.Timer // of the next reclaim; nil if none is due
+	last    time.Time   // of the last reclaim
+	closed  bool
+}
+
+// New returns a budget for an engine that may take limit bytes of memory.
+func New(limit int64) *Budget {
+	room := max(limit-own, least)
+	b := &Budget{
+		limit:   limit,
+		fresh:   share(min(room/8, mostFresh)),
+		values:  share(room * 3 / 8),
+		work:    share(room / 2),
+		turns:   NewPool(int64(max(1, runtime.GOMAXPROCS(0)/2)), 1),
+		reclaim: giveBack,
+	}
+	for _, p := range []*Pool{b.fresh, b.values, b.work} {
+		p.drained = b.drained
+	}
+	return b
+}
+
+// share returns a pool of which each owner has a quarter.
+func share(total int64) *Pool { return NewPool(total, total/4) }
+
+// Limit is what the engine may take, in bytes.
+func (b *Budget) Limit() int64 { return b.limit }
+
+// Fresh is where answers are counted as they arrive, by server.
+func (b *Budget) Fresh() *Pool { return b.fresh }
+
+// Waits reports whether anybody waits for memory.
+func (b *Budget) Waits() bool { return b.values.Waits() || b.work.Waits() }
+
+// Turn waits until owner may do something with a large answer that takes processor time. done gives
+// the turn back.
+func (b *Budget) Turn(ctx context.Context, owner string) (done func(), err error) {
+	h, err := b.turns.Take(ctx, owner, 1)
+	if err != nil {
+		return nil, err
+	}
+	return h.Free, nil
+}
+
+// Admit waits until an answer of n bytes from server can be transformed for the holder of claim,
+// which holds from then on what that takes. A nil claim holds nothing.
+func (b *Budget) Admit(ctx context.Context, claim *core.Claim, server string, n int64) error {
+	if n <= Small {
+		return nil
+	}
+	value, err := b.values.Take(ctx, claim.Holder(), n+n/4)
+	if err != nil {
+		return err
+	}
+	work, err := b.transform(ctx, server, expansion*n, n >= heavy)
+	if err != nil {
+		value.Free()
+		return err
+	}
+	claim.Keep(work, value)
+	return nil
+}
+
+// AdmitPiecewise is Admit for an answer that is never in memory as a whole.
+func (b *Budget) AdmitPiecewise(ctx context.Context, claim *core.Claim, server string) error {
+	work, err := b.transform(ctx, server, piecewise, true)
+	if err == nil {
+		claim.Keep(work, nil)
+	}
+	return err
+}
+
+// Receive waits until a result of n bytes of claim's execution can be received. The result counts
+// against another share than the answers to the calls of the execution: a program that has ended does
+// not read them any more.
+func (b *Budget) Receive(ctx context.Context, claim *core.Claim, n int64) error {
+	if n <= Small {
+		return nil
+	}
+	value, err := b.values.Take(ctx, claim.Holder()+"\x00result", n)
+	if err == nil {
+		claim.Keep(nil, value)
+	}
+	return err
+}
+
+// Report waits until a result of n bytes can be made ready for the model.
+func (b *Budget) Report(ctx context.Context, claim *core.Claim, n int64) error {
+	if n <= Small {
+		return nil
+	}
+	work, err := b.transform(ctx, claim.Holder(), expansion*n, n >= heavy)
+	if err == nil {
+		claim.Keep(work, nil)
+	}
+	return err
+}
+
+// Load waits until a message of n bytes from server can be read into memory that nobody has asked for.
+func (b *Budget) Load(ctx context.Context, server string, n int64) (core.Held, error) {
+	if n <= Small {
+		return nil, nil
+	}
+	return b.work.Take(ctx, server, 2*n)
+}
+
+// transform takes what a transformation needs: bytes, and a turn if it is a long one.
+func (b *Budget) transform(ctx context.Context, owner string, n int64, long bool) (*work, error) {
+	bytes, err := b.work.Take(ctx, owner, n)
+	if err != nil {
+		return nil, err
+	}
+	w := &work{bytes: bytes, owner: owner}
+	if !long {
+		return w, nil
+	}
+	if w.turn, err = b.turns.Take(ctx, owner, 1); err != nil {
+		bytes.Free()
+		return nil, err
+	}
+	w.turns = b.turns
+	return w, nil
+}
+
+// work is what a transformation holds.
+type work struct {
+	bytes *Hold
+	owner string
+	turns *Pool // nil: it needs no turn
+
+	mu   sync.Mutex
+	turn *Hold // nil while another one has it
+	over bool
+}
+
+// Free ends the transformation.
+func (w *work) Free() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.turn.Free()
+	w.bytes.Free()
+}
+
+// Shrink is Free: a transformation leaves nothing.
+func (w *work) Shrink(int64) { w.Free() }
+
+// Yield gives the turn to those that wait for one, and waits for the next.
+func (w *work) Yield(ctx context.Context) error {
+	if w.turns == nil || !w.turns.Waits() {
+		return nil
+	}
+	w.mu.Lock()
+	w.turn.Free()
+	w.turn = nil
+	over := w.over
+	w.mu.Unlock()
+	if over {
+		return nil
+	}
+	turn, err := w.turns.Take(ctx, w.owner, 1)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over {
+		turn.Free()
+	} else {
+		w.turn = turn
+	}
+	return nil
+}
+
+const (
+	// afterBurst is how long after large answers memory is given back to the system, and
+	// betweenReclaims how long after the last time.
+	afterBurst      = time.Second
+	betweenReclaims = 5 * time.Second
+)
+
+// drained plans to give memory back to the system, after a pool that had much in use has little.
+func (b *Budget) drained() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.timer == nil && !b.closed {
+		b.timer = time.AfterFunc(max(afterBurst, betweenReclaims-time.Since(b.last)), b.giveBack)
+	}
+}
+
+func (b *Budget) giveBack() {
+	b.reclaim()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timer, b.last = nil, time.Now()
+}
+
+// giveBack collects garbage twice, since what is in a sync.Pool survives one collection.
+func giveBack() {
+	runtime.GC()
+	debug.FreeOSMemory()
+}
+
+// Close gives no more memory back.
+func (b *Budget) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	return nil
+}

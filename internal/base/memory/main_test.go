@@ -1,0 +1,10 @@
+package memory
+
+import (
+	"os"
+	"testing"
+
+	"retort/internal/devel/testenv"
+)
+
+func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }

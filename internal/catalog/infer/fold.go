@@ -1,0 +1,115 @@
+package infer
+
+import "slices"
+
+// An object can be a table: its keys are values, such as the names of its rows. One key
+// that is no name shows it, and so do rows that look alike. A table is kept without its keys.
+const (
+	fewRows   = 2  // that have exactly the same fields
+	someRows  = 4  // that share most of them
+	manyCells = 12 // plain values of one kind that no two objects have in common
+)
+
+// folded is s with its tables without their keys.
+func folded(s *Shape) *Shape {
+	f := folder{left: mostFolded}
+	return f.fold(s)
+}
+
+// mostFolded bounds the work: tables in tables are looked at again and again.
+const mostFolded = 100_000
+
+type folder struct{ left int }
+
+func (w *folder) fold(s *Shape) *Shape {
+	if s == nil {
+		return nil
+	}
+	if w.left--; w.left < 0 {
+		return &Shape{kinds: s.kinds, formats: s.formats, cut: true}
+	}
+	out := *s
+	out.others, out.items, out.fields = w.fold(s.others), w.fold(s.items), nil
+	for _, f := range s.fields {
+		f.of = w.fold(f.of)
+		out.fields = append(out.fields, f)
+	}
+	if whole := isTable(out.fields); whole || out.others != nil {
+		w.move(&out, whole)
+	}
+	return &out
+}
+
+// move makes others of the fields that are keys of a table: all, or those that only some
+// objects have. Rows joined may hold tables, so they are looked at once more.
+func (w *folder) move(s *Shape, all bool) {
+	var kept []field
+	for _, f := range s.fields {
+		if f.always && !all {
+			kept = append(kept, f)
+		} else {
+			s.others, s.plain = join(s.others, f.of), true
+		}
+	}
+	if len(kept) < len(s.fields) {
+		s.others = w.fold(s.others)
+	}
+	s.fields = kept
+}
+
+// isTable tells by the values of keys that each look like a name.
+func isTable(fields []field) bool {
+	if len(fields) < fewRows {
+		return false
+	}
+	row := rowOf(fields[0].of)
+	if row == nil {
+		return areCells(fields)
+	}
+	shared, all := names(row), names(row)
+	for _, f := range fields[1:] {
+		next := rowOf(f.of)
+		if next == nil {
+			return false
+		}
+		has := names(next)
+		shared = slices.DeleteFunc(shared, func(n string) bool { return !slices.Contains(has, n) })
+		for _, n := range has {
+			if !slices.Contains(all, n) {
+				all = append(all, n)
+			}
+		}
+		if len(fields) < someRows && len(shared) < len(all) || 2*len(shared) <= len(all) {
+			return false // nor will others make it one
+		}
+	}
+	return len(fields) > fewRows || len(shared) > 1
+}
+
+// rowOf is the shape of the objects that a value consists of, or nil.
+func rowOf(s *Shape) *Shape {
+	for s != nil && s.kinds&^null == array {
+		s = s.items
+	}
+	if s == nil || s.kinds&^null != object || len(s.fields) == 0 {
+		return nil
+	}
+	return s
+}
+
+func names(s *Shape) []string {
+	out := make([]string, len(s.fields))
+	for i, f := range s.fields {
+		out[i] = f.name
+	}
+	return out
+}
+
+func areCells(fields []field) bool {
+	if len(fields) < manyCells {
+		return false
+	}
+	return !slices.ContainsFunc(fields, func(f field) bool {
+		return f.always || f.of.kinds&(object|array) != 0 || f.of.kinds&^null != fields[0].of.kinds&^null
+	})
+}

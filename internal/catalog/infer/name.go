@@ -1,0 +1,97 @@
+package infer
+
+import "strings"
+
+// maxName bounds a name, in bytes.
+const maxName = 40
+
+// IsName reports whether a key of an object can be kept: one that looks like a word that
+// a programmer chose. Ids, dates, addresses, paths, tokens and names of people can be
+// keys too, and are values then.
+func IsName(key string) bool {
+	if key == "" || len(key) > maxName {
+		return false
+	}
+	for i := 0; i < len(key); i++ {
+		switch c := key[i]; {
+		case isLetter(c), c == '_', c == '$', c == '@' && i == 0:
+		case (isDigit(c) || c == '-') && i > 0:
+		default:
+			return false
+		}
+	}
+	return fewDigits(key) && !isHex(key) && !isCode(key) && !isJumble(key)
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+func isUpper(c byte) bool  { return 'A' <= c && c <= 'Z' }
+
+// counted are words that a number belongs to.
+var counted = []string{"sha", "md", "int", "uint", "float", "utf", "base", "iso", "rfc", "aes", "rsa", "h", "x", "p"}
+
+// fewDigits refuses numbers that count things: of three digits and more, but for sha256
+// and its like; behind a separator, as in user_12, of two. One of one digit is taken for
+// a part of the name.
+func fewDigits(key string) bool {
+	letters, digits, numbers := 0, 0, 0
+	for i := 0; i < len(key); i++ {
+		switch c := key[i]; {
+		case isLetter(c):
+			letters++
+		case isDigit(c):
+			digits++
+			if i == 0 || !isDigit(key[i-1]) {
+				numbers++
+			}
+		}
+	}
+	if digits == 0 {
+		return letters > 0
+	}
+	first := strings.IndexAny(key, "0123456789")
+	stem := strings.ToLower(key[:first])
+	for _, word := range counted {
+		if digits <= 3 && numbers == 1 && (stem == word || strings.HasSuffix(stem, "_"+word)) {
+			return true
+		}
+	}
+	apart := first > 0 && (key[first-1] == '_' || key[first-1] == '-')
+	return digits == 1 && letters > 0 || digits == 2 && letters > 2 && numbers == 1 && !apart
+}
+
+// isHex is for hashes and parts of them.
+func isHex(key string) bool {
+	const short = 7
+	return len(key) >= short && strings.Trim(key, "0123456789abcdefABCDEF-") == ""
+}
+
+// isCode is for keys of services and the like: long, of capitals and digits alone.
+func isCode(key string) bool {
+	const long, longer = 10, 20
+	if strings.ContainsFunc(key, func(r rune) bool { return !isUpper(byte(r)) && !isDigit(byte(r)) }) {
+		return false
+	}
+	return len(key) >= longer || len(key) >= long && strings.ContainsAny(key, "0123456789")
+}
+
+// isJumble is for random letters: parts that are too long for words, or too short and many.
+func isJumble(key string) bool {
+	const longest, least, many = 24, 2, 4
+	parts, letters, part := 0, 0, 0
+	for i := 0; i < len(key); i++ {
+		c := key[i]
+		if !isLetter(c) {
+			part = 0
+			continue
+		}
+		if part == 0 || isUpper(c) != isUpper(key[i-1]) && isUpper(c) {
+			parts, part = parts+1, 0
+		}
+		letters++
+		if part++; part > longest {
+			return true
+		}
+	}
+	return parts > many && letters < parts*least
+}

@@ -1,0 +1,174 @@
+// Package infer learns what JSON documents look like: types and the names of fields,
+// and never a value. What was learned of several documents joins to the same shape in
+// whatever order, and however often one of them is seen. It is pure.
+package infer
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Bounds of one shape.
+const (
+	MaxDepth = 12  // of values in each other
+	MaxNodes = 400 // of types in one shape
+)
+
+// kind is a set of sorts of JSON values.
+type kind uint8
+
+const (
+	null kind = 1 << iota
+	boolean
+	integer // a number without fraction and exponent
+	number  // one with
+	text
+	array
+	object
+)
+
+// format is a set of forms of texts.
+type format uint8
+
+const (
+	dateTime format = 1 << iota
+	date
+	formats = dateTime | date
+)
+
+// Shape is what is known of the values at one place of documents. It never changes.
+type Shape struct {
+	kinds   kind
+	formats format  // those that all texts had, but for empty ones; all, if there was none
+	fields  []field // of objects, sorted by name
+	others  *Shape  // what objects have under keys that are no names; nil: they have none
+	plain   bool    // some of these keys are spelled like names
+	items   *Shape  // of arrays; nil: they were empty
+	cut     bool    // something below was not looked at, or is not kept
+}
+
+// field is a member of objects.
+type field struct {
+	name   string
+	always bool // every object had it
+	of     *Shape
+}
+
+// Join is the shape of what either of two shapes is of. It does not depend on the order:
+// it is commutative, associative and idempotent. Nil is the shape of nothing.
+func Join(a, b *Shape) *Shape { return bounded(join(a, b)) }
+
+func join(a, b *Shape) *Shape {
+	switch {
+	case a == nil || a == b:
+		return b
+	case b == nil:
+		return a
+	}
+	return &Shape{
+		kinds: a.kinds | b.kinds, formats: a.formats & b.formats, plain: a.plain || b.plain, cut: a.cut || b.cut,
+		fields: joinFields(a, b), others: join(a.others, b.others), items: join(a.items, b.items),
+	}
+}
+
+func joinFields(a, b *Shape) []field {
+	out := make([]field, 0, max(len(a.fields), len(b.fields)))
+	i, j := 0, 0
+	for i < len(a.fields) || j < len(b.fields) {
+		switch order := nextOf(a.fields[i:], b.fields[j:]); {
+		case order < 0:
+			out = append(out, a.fields[i].beside(b))
+			i++
+		case order > 0:
+			out = append(out, b.fields[j].beside(a))
+			j++
+		default:
+			f, g := a.fields[i], b.fields[j]
+			out = append(out, field{f.name, f.always && g.always, join(f.of, g.of)})
+			i, j = i+1, j+1
+		}
+	}
+	return out
+}
+
+// nextOf says which of two lists has the first name: that before (-1), the other (1), both (0).
+func nextOf(a, b []field) int {
+	switch {
+	case len(b) == 0:
+		return -1
+	case len(a) == 0:
+		return 1
+	}
+	return cmp.Compare(a[0].name, b[0].name)
+}
+
+// beside is a field when there are other objects without it.
+func (f field) beside(other *Shape) field {
+	f.always = f.always && other.kinds&object == 0
+	return f
+}
+
+// Equal reports whether two shapes are the same.
+func Equal(a, b *Shape) bool {
+	if a == b || a == nil || b == nil {
+		return a == b
+	}
+	return a.kinds == b.kinds && a.formats == b.formats && a.plain == b.plain && a.cut == b.cut && Equal(a.others, b.others) && Equal(a.items, b.items) &&
+		slices.EqualFunc(a.fields, b.fields, func(f, g field) bool { return f.name == g.name && f.always == g.always && Equal(f.of, g.of) })
+}
+
+// bounded keeps the first MaxNodes of a shape, by depth and then by name, so that what is
+// left of several shapes is the same in whatever order they were joined and cut.
+func bounded(s *Shape) *Shape {
+	if s == nil || s.size(MaxNodes) <= MaxNodes {
+		return s
+	}
+	left := MaxNodes - 1
+	out := *s
+	for level := []*Shape{&out}; len(level) > 0; {
+		var next []*Shape
+		for _, parent := range level {
+			next = append(next, parent.keep(&left)...)
+		}
+		level = next
+	}
+	return &out
+}
+
+// keep makes the children of s its own as far as there is room, and drops the others.
+func (s *Shape) keep(left *int) (kept []*Shape) {
+	own := func(child *Shape) *Shape {
+		switch {
+		case child == nil:
+			return nil
+		case *left <= 0:
+			s.cut = true
+			return nil
+		}
+		*left--
+		c := *child
+		kept = append(kept, &c)
+		return &c
+	}
+	var fields []field
+	for _, f := range s.fields {
+		if f.of = own(f.of); f.of != nil {
+			fields = append(fields, f)
+		}
+	}
+	s.fields, s.others, s.items = fields, own(s.others), own(s.items)
+	return kept
+}
+
+// size counts the types in a shape until there are more than most.
+func (s *Shape) size(most int) int {
+	if s == nil || most < 0 {
+		return 0
+	}
+	n := 1
+	for _, f := range s.fields {
+		n += f.of.size(most - n)
+	}
+	n += s.others.size(most - n)
+	return n + s.items.size(most-n)
+}

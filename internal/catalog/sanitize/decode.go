@@ -1,0 +1,471 @@
+package sanitize
+
+import (
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
+	"html"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Bounds of decoding.
+const (
+	maxLayers   = 3  // encodings within encodings
+	minCoded    = 16 // bytes of a run that may be encoded text
+	minHumps    = 4  // capitals behind small letters, and digits behind letters, in a text that may have encoded words in pieces
+	minLetters  = 4  // ASCII letters in a row that are written as escapes
+	maxEscape   = 12 // bytes of one escape
+	minNumbers  = 8  // character codes in a row
+	minReadable = 8  // bytes of decoded text
+)
+
+// view is a text as a reader may come to see it. places has, for each byte, where what stands for
+// it begins in the text that was given, and at last the end of that text.
+type view struct {
+	text   string
+	places []int
+}
+
+// mayBeCoded tells most texts, in one pass, from those that have an escape or may have encoded words.
+func mayBeCoded(text string) bool {
+	run, odd, humps, digits := 0, 0, 0, 0
+	for i := range len(text) {
+		c := text[i]
+		switch kind := encodedKind(c); {
+		case kind == 0 && c != '-' && c != '_':
+			if c == '%' || c == '\\' || c == '&' {
+				if _, n := escape(text[i:]); n > 0 {
+					return true
+				}
+			}
+			run, odd = 0, 0
+			continue
+		case kind == 4:
+			digits++
+			odd++
+			if i > 0 && encodedKind(text[i-1])&3 != 0 {
+				humps++
+			}
+		case kind == 2 && i > 0 && encodedKind(text[i-1]) == 1:
+			humps++
+			odd++
+		case kind == 2 && i > 0 && encodedKind(text[i-1]) == 2:
+			odd++
+		}
+		if run++; run >= minCoded && odd > 0 || humps >= minHumps || digits >= minCoded {
+			return true
+		}
+	}
+	return false
+}
+
+// decoded finds what a text says behind escapes and encodings. The text itself was judged before.
+func (s *Scanner) decoded(text string) (found []Finding) {
+	if isPlain(text) {
+		return s.codes(text, 1)
+	}
+	v := narrow(text)
+	add := func(v view, list []Finding) {
+		for _, f := range list {
+			f.Start, f.End = v.places[f.Start], v.places[f.End]
+			found = append(found, f)
+		}
+	}
+	add(v, s.codes(v.text, 1))
+	for range maxLayers {
+		next, spelled, changed := unescaped(v)
+		add(v, spelled)
+		if !changed {
+			break
+		}
+		v = next
+		add(v, s.sentences(v.text))
+		add(v, blocks(v.text))
+		add(v, s.codes(v.text, 1))
+	}
+	return found
+}
+
+// isPlain reports whether a text is ASCII without any escape.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c >= utf8.RuneSelf || c == '%' || c == '\\' || c == '&' {
+			return false
+		}
+	}
+	return true
+}
+
+// narrow is a text without what is not seen in it, and with ASCII in the place of full-width forms.
+func narrow(text string) view {
+	var b strings.Builder
+	v := view{places: make([]int, 0, len(text)+1)}
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		part := text[i : i+size]
+		switch {
+		case unseen(r):
+			part = ""
+		case 0xff01 <= r && r <= 0xff5e:
+			part = string(r - 0xfee0)
+		}
+		b.WriteString(part)
+		for j := range len(part) {
+			v.places = append(v.places, min(i+j, i+size-1))
+		}
+		i += size
+	}
+	v.text, v.places = b.String(), append(v.places, len(text))
+	return v
+}
+
+// unescaped is a view with its escapes decoded: those of HTML, of addresses and of string literals.
+// spelled are rows of ASCII letters that are written as escapes, which nobody needs.
+func unescaped(v view) (next view, spelled []Finding, changed bool) {
+	var b strings.Builder
+	start, letters := 0, 0
+	end := func(at int) {
+		if letters >= minLetters {
+			spelled = append(spelled, finding(encoded, start, at))
+		}
+		letters = 0
+	}
+	for i := 0; i < len(v.text); {
+		text, n := escape(v.text[i:])
+		if n == 0 {
+			end(i)
+			next.places = append(next.places, v.places[i])
+			b.WriteByte(v.text[i])
+			i++
+			continue
+		}
+		if len(text) != 1 || !isLetter(text[0]) {
+			end(i)
+		} else if letters++; letters == 1 {
+			start = i
+		}
+		for range len(text) {
+			next.places = append(next.places, v.places[i])
+		}
+		b.WriteString(text)
+		changed = true
+		i += n
+	}
+	end(len(v.text))
+	next.text, next.places = b.String(), append(next.places, v.places[len(v.text)])
+	return next, spelled, changed
+}
+
+// escape decodes the escape sequence that text begins with. It returns the decoded text and the length
+// of the sequence in bytes, which is 0 if text begins with none.
+func escape(text string) (decoded string, n int) {
+	if len(text) < 3 {
+		return "", 0
+	}
+	switch text[0] {
+	case '&':
+		end := strings.IndexByte(text[:min(len(text), maxEscape)], ';')
+		if end < 2 {
+			return "", 0
+		}
+		if decoded = html.UnescapeString(text[:end+1]); decoded != text[:end+1] {
+			return decoded, end + 1
+		}
+	case '%':
+		if c, err := strconv.ParseUint(text[1:3], 16, 8); err == nil {
+			return string([]byte{byte(c)}), 3
+		}
+	case '\\':
+		return backslash(text)
+	}
+	return "", 0
+}
+
+// backslash decodes an escape of a string literal, with any number of backslashes before it.
+func backslash(text string) (string, int) {
+	i := 1
+	for i < len(text) && i < maxEscape && text[i] == '\\' {
+		i++
+	}
+	number := func(from, digits, base int) (string, int) {
+		if from+digits > len(text) {
+			return "", 0
+		}
+		c, err := strconv.ParseUint(text[from:from+digits], base, 32)
+		if err != nil || c > unicode.MaxRune {
+			return "", 0
+		}
+		return string(rune(c)), from + digits
+	}
+	switch rest := text[i:]; {
+	case at(rest, "u{"):
+		end := strings.IndexByte(rest[:min(len(rest), maxEscape)], '}')
+		if end < 3 {
+			return "", 0
+		}
+		decoded, n := number(i+2, end-2, 16)
+		if n > 0 {
+			n++
+		}
+		return decoded, n
+	case at(rest, "u"):
+		if decoded, n := number(i+1, 8, 16); rest[0] == 'U' && n > 0 {
+			return decoded, n
+		}
+		return surrogates(text, i, number)
+	case at(rest, "x"):
+		return number(i+1, 2, 16)
+	case rest != "" && (rest[0] == '0' || rest[0] == '1'):
+		return number(i, 3, 8)
+	}
+	return "", 0
+}
+
+// surrogates decodes the sequence \uXXXX at i. If it is the first half of a UTF-16 surrogate pair, it
+// decodes the second half with it.
+func surrogates(text string, i int, number func(from, digits, base int) (string, int)) (string, int) {
+	decoded, n := number(i+1, 4, 16)
+	high, _ := strconv.ParseUint(text[min(len(text), i+1):min(len(text), i+5)], 16, 32)
+	if n == 0 || !utf16.IsSurrogate(rune(high)) || n+6 > len(text) || text[n:n+2] != `\u` {
+		return decoded, n
+	}
+	low, err := strconv.ParseUint(text[n+2:n+6], 16, 32)
+	if err != nil {
+		return decoded, n
+	}
+	return string(utf16.DecodeRune(rune(high), rune(low))), n + 6
+}
+
+// codes finds runs of characters that are words in Base64, Base32, hexadecimal or character codes.
+func (s *Scanner) codes(text string, layer int) (found []Finding) {
+	for _, span := range codedSpans(text) {
+		run := strings.Join(strings.Fields(text[span[0]:span[1]]), "")
+		for _, decoded := range decodings(run) {
+			if s.talks(decoded, layer) {
+				found = append(found, finding(encoded, span[0], span[1]))
+				break
+			}
+		}
+	}
+	if digitsIn(text) < minCoded {
+		return found
+	}
+	for _, list := range numberLists(text) {
+		if s.talks(list.text, layer) {
+			found = append(found, finding(encoded, list.start, list.end))
+		}
+	}
+	return found
+}
+
+func digitsIn(text string) (n int) {
+	for i := range len(text) {
+		if encodedKind(text[i]) == 4 {
+			n++
+		}
+	}
+	return n
+}
+
+// codedSpans are runs of the letters of Base64, and rows of such runs with blanks between them.
+func codedSpans(text string) (spans [][2]int) {
+	row, from, coded, size := 0, 0, 0, 0
+	flush := func(end int) {
+		if row > 1 && size >= minCoded && 2*coded >= row {
+			spans = append(spans, [2]int{from, end})
+		}
+		row, coded, size = 0, 0, 0
+	}
+	for i := 0; i < len(text); {
+		if !codedByte(text[i]) {
+			if text[i] > ' ' {
+				flush(i)
+			}
+			i++
+			continue
+		}
+		start := i
+		for i < len(text) && codedByte(text[i]) {
+			i++
+		}
+		if i-start >= minCoded && mayBeCoded(text[start:i]) {
+			spans = append(spans, [2]int{start, i})
+		}
+		if row == 0 {
+			from = start
+		}
+		row, size = row+1, size+i-start
+		if humped(text[start:i]) {
+			coded++
+		}
+		if (i-start)%4 != 0 {
+			flush(i)
+		}
+	}
+	flush(len(text))
+	return spans
+}
+
+func codedByte(c byte) bool { return encodedKind(c) != 0 || c == '-' || c == '_' }
+
+// humped reports whether a word has a capital or a digit behind a small letter, or letters behind a digit.
+func humped(word string) bool {
+	for i := 1; i < len(word); i++ {
+		before, now := encodedKind(word[i-1]), encodedKind(word[i])
+		if before == 1 && now != 1 || before == 4 && now&3 != 0 || now == 8 {
+			return true
+		}
+	}
+	return false
+}
+
+// decodings returns the texts that a run of letters and digits decodes to: as Base64, Base32, hexadecimal
+// and the like.
+func decodings(run string) (all []string) {
+	add := func(raw []byte, err error) {
+		if err == nil {
+			all = append(all, string(narrowed(raw)))
+		}
+	}
+	runs := []string{run}
+	if strings.ContainsAny(run, "/+-_=") {
+		runs = append(runs, strings.FieldsFunc(run, func(r rune) bool { return strings.ContainsRune("/+-_=", r) })...)
+	}
+	for _, r := range runs {
+		if len(r) < minCoded {
+			continue
+		}
+		add(hex.DecodeString(r))
+		plain := strings.TrimRight(r, "=")
+		add(base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ToUpper(plain)))
+		plain = standard.Replace(plain)
+		for shift := range min(4, len(plain)) {
+			part := plain[shift:]
+			if len(part)%4 == 1 {
+				part = part[:len(part)-1]
+			}
+			add(base64.RawStdEncoding.DecodeString(part))
+		}
+	}
+	return all
+}
+
+// standard makes Base64 for addresses the usual one.
+var standard = strings.NewReplacer("-", "+", "_", "/", "=", "")
+
+// narrowed is text in UTF-16 as UTF-8; other text stays as it is.
+func narrowed(raw []byte) []byte {
+	for _, odd := range []int{0, 1} {
+		narrow := make([]byte, 0, len(raw)/2)
+		for i := 0; i+1 < len(raw) && raw[i+1-odd] == 0; i += 2 {
+			narrow = append(narrow, raw[i+odd])
+		}
+		if len(raw) >= 2*minReadable && len(narrow) == len(raw)/2 {
+			return narrow
+		}
+	}
+	return raw
+}
+
+// talks reports whether decoded text speaks: it has words, or what does not belong into a description.
+func (s *Scanner) talks(text string, layer int) bool {
+	if len(text) < minReadable || !readable(text) {
+		return false
+	}
+	if wordy(text) || len(s.sentences(text)) > 0 || len(blocks(text)) > 0 {
+		return true
+	}
+	if layer >= maxLayers {
+		return false
+	}
+	places := make([]int, len(text)+1)
+	next, _, changed := unescaped(view{text, places})
+	return changed && s.talks(next.text, layer+1) || len(s.codes(text, layer+1)) > 0
+}
+
+// readable reports whether a text is made of characters that people write.
+func readable(text string) bool {
+	if !utf8.ValidString(text) {
+		return false
+	}
+	for _, r := range text {
+		if r != '\n' && r != '\t' && r != '\r' && !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// wordy reports whether a text has at least three words and is mostly letters.
+func wordy(text string) bool {
+	letters, all := 0, 0
+	for _, r := range text {
+		if all++; unicode.IsLetter(r) {
+			letters++
+		}
+	}
+	return len(strings.Fields(text)) >= 3 && 3*all <= 4*(letters+len(strings.Fields(text)))
+}
+
+// numberList is a row of numbers and the text of which they are the character codes.
+type numberList struct {
+	start, end int
+	text       string
+}
+
+// numberLists are rows of numbers that can be character codes: decimal, hexadecimal or binary.
+func numberLists(text string) (lists []numberList) {
+	for _, base := range []int{10, 16, 2} {
+		var l numberList
+		count := 0
+		flush := func() {
+			if count >= minNumbers {
+				lists = append(lists, l)
+			}
+			l, count = numberList{}, 0
+		}
+		for i := 0; i < len(text); {
+			if !wordByte(text[i]) {
+				if !strings.ContainsRune(" ,;:-\n\\[]()", rune(text[i])) {
+					flush()
+				}
+				i++
+				continue
+			}
+			start := i
+			for i < len(text) && wordByte(text[i]) {
+				i++
+			}
+			c, ok := charCode(text[start:i], base)
+			if !ok {
+				flush()
+				continue
+			}
+			if count == 0 {
+				l.start = start
+			}
+			l.text, l.end = l.text+string(rune(c)), i
+			count++
+		}
+		flush()
+	}
+	return lists
+}
+
+func charCode(digits string, base int) (byte, bool) {
+	switch {
+	case base == 16:
+		digits = strings.TrimPrefix(strings.TrimPrefix(digits, "0x"), "x")
+		if len(digits) != 2 {
+			return 0, false
+		}
+	case base == 10 && (len(digits) < 2 || len(digits) > 3), base == 2 && (len(digits) < 7 || len(digits) > 8):
+		return 0, false
+	}
+	c, err := strconv.ParseUint(digits, base, 8)
+	return byte(c), err == nil && ' ' <= c && c < 0x7f
+}

@@ -1,0 +1,179 @@
+package sanitize
+
+import "strings"
+
+const (
+	maxLabel   = 512  // bytes of the text of a link
+	maxAddress = 2048 // bytes of its address
+)
+
+// links finds links and images of Markdown and HTML. What Clean puts in the place of a link is its
+// text and where it leads, without what the address could carry away; of an image, its text.
+func links(text string) (found []Finding) {
+	visible, places := shown(text)
+	for i := 0; i < len(visible); i++ {
+		var n int
+		var instead string
+		switch rest := visible[i:]; {
+		case rest[0] == '!' && strings.HasPrefix(rest, "!["):
+			instead, n = inlineLink(rest[1:], true)
+			n = more(n)
+		case rest[0] == '[':
+			if instead, n = inlineLink(rest, false); n == 0 && lineStarts(visible[:i]) {
+				instead, n = definition(rest)
+			}
+		case rest[0] == '<':
+			instead, n = htmlLink(rest)
+		}
+		if n > 0 {
+			f := finding(link, places(i), places(i+n))
+			f.instead = instead
+			found = append(found, f)
+			i += n - 1
+		}
+	}
+	return found
+}
+
+func more(n int) int {
+	if n > 0 {
+		n++
+	}
+	return n
+}
+
+// lineStarts reports whether nothing but blanks stands between the last newline and the end.
+func lineStarts(text string) bool {
+	return strings.TrimRight(text[strings.LastIndexByte(text, '\n')+1:], " \t>") == ""
+}
+
+// inlineLink reads [label](address "title") or [label][reference] at the start of a text.
+func inlineLink(text string, image bool) (instead string, n int) {
+	end := closing(text, '[', ']', maxLabel)
+	if end < 0 || end+1 >= len(text) {
+		return "", 0
+	}
+	label := plainLabel(text[1:end])
+	switch text[end+1] {
+	case '(':
+		size := closing(text[end+1:], '(', ')', maxAddress)
+		if size < 0 {
+			return "", 0
+		}
+		inside := text[end+2 : end+1+size]
+		if !strings.ContainsAny(inside, "/:.#?=") {
+			return "", 0 // of code, not of Markdown
+		}
+		if n = end + size + 2; image {
+			return label, n
+		}
+		return strings.TrimSpace(label + " " + address(inside)), n
+	case '[':
+		size := closing(text[end+1:], '[', ']', maxLabel)
+		if !image || size < 0 {
+			return "", 0
+		}
+		return label, end + size + 2
+	}
+	return "", 0
+}
+
+// plainLabel is the text of a link, in which an image may stand.
+func plainLabel(label string) string {
+	if i := strings.Index(label, "["); i >= 0 {
+		if inner, n := inlineLink(label[i:], true); n > 0 {
+			return strings.TrimRight(label[:i], "!") + inner + label[i+n:]
+		}
+	}
+	return label
+}
+
+// closing is where the bracket is closed that a text begins with, -1 if it is not.
+func closing(text string, opens, closes byte, most int) int {
+	depth := 0
+	for i := 0; i < len(text) && i < most; i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case opens:
+			depth++
+		case closes:
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// address is where a link leads, in brackets: without query, fragment and title. Of an address that
+// is no plain one, it is the Mark.
+func address(inside string) string {
+	fields := strings.Fields(inside)
+	if len(fields) == 0 {
+		return ""
+	}
+	to := strings.Trim(fields[0], "<>")
+	to, _, _ = strings.Cut(to, "?")
+	to, fragment, _ := strings.Cut(to, "#")
+	if fragment != "" && !strings.ContainsAny(fragment, "=&%{") {
+		to += "#" + fragment
+	}
+	scheme, _, named := strings.Cut(to, ":")
+	if named && at("data:", scheme+":") || at("javascript:", scheme+":") || at("vbscript:", scheme+":") || strings.ContainsAny(to, "{}$`[]()<>@%\\") {
+		return Mark
+	}
+	if to == "" {
+		return ""
+	}
+	return "(" + to + ")"
+}
+
+// definition reads a line [reference]: address.
+func definition(text string) (instead string, n int) {
+	end := closing(text, '[', ']', maxLabel)
+	if end < 0 || !strings.HasPrefix(text[end+1:], ":") {
+		return "", 0
+	}
+	line := text[:lineEnd(text)]
+	if end+2 > len(line) {
+		return "", 0
+	}
+	to := strings.TrimSpace(line[end+2:])
+	if !strings.Contains(to, "://") && !strings.HasPrefix(to, "//") && !strings.HasPrefix(to, "data:") {
+		return "", 0
+	}
+	return text[1:end] + ": " + address(to), len(line)
+}
+
+// loaders are tags whose content a client may load without being asked.
+var loaders = []string{"img", "iframe", "script", "link", "object", "embed", "video", "audio", "source", "svg", "form", "input", "meta", "base"}
+
+// htmlLink reads a tag that leads to an address, or <https://…>.
+func htmlLink(text string) (instead string, n int) {
+	end := strings.IndexByte(text[:min(len(text), maxAddress)], '>')
+	if end < 2 {
+		return "", 0
+	}
+	tag := text[1:end]
+	if at(tag, "http://") || at(tag, "https://") {
+		if !strings.ContainsAny(tag, "?#{}") || strings.ContainsAny(tag, " \n") {
+			return "", 0
+		}
+		return strings.Trim(address(tag), "()"), end + 1
+	}
+	name, attributes, _ := strings.Cut(strings.ReplaceAll(tag, "\n", " "), " ")
+	leads := strings.Contains(attributes, "//") && strings.Contains(attributes, "=") || strings.Contains(strings.ToLower(attributes), "data:")
+	if !leads {
+		return "", 0
+	}
+	for _, l := range loaders {
+		if strings.EqualFold(name, l) {
+			return Mark, end + 1
+		}
+	}
+	if strings.EqualFold(name, "a") && strings.ContainsAny(attributes, "?{") {
+		return Mark, end + 1
+	}
+	return "", 0
+}

@@ -1,0 +1,213 @@
+package sanitize
+
+import (
+	"slices"
+	"strings"
+)
+
+// pattern is a row of words in one sentence. Each step is a set of words; between a
+// step and the one before it may be so many others.
+type pattern struct {
+	family int
+	steps  []step
+}
+
+type step struct {
+	gap   int
+	words [wordSets]uint64 // numbers, as bits
+	stems []int
+}
+
+// Bounds of how many words and patterns there can be, in units of 64. A test says when
+// they are too small.
+const (
+	wordSets    = 16
+	patternSets = 8
+)
+
+// stem is how words begin.
+type stem struct {
+	text   string
+	number int
+}
+
+// add compiles a pattern: steps with blanks between them, each a|b|c*, where * is any
+// ending. ~N says that N words may stand before the step. The step with an @ is the
+// rarest: no text is read that has none of its words.
+func (s *Scanner) add(family int, text string) {
+	p := pattern{family: family}
+	gap := 0
+	for field := range strings.FieldsSeq(text) {
+		if n, ok := strings.CutPrefix(field, "~"); ok {
+			gap = int(n[0] - '0')
+			if len(n) > 1 {
+				gap = gap*10 + int(n[1]-'0')
+			}
+			continue
+		}
+		field, rare := strings.CutPrefix(field, "@")
+		st := step{gap: gap}
+		for word := range strings.SplitSeq(field, "|") {
+			n := s.intern(&st, word)
+			if rare {
+				s.anchor(word)
+				s.rare[n] = append(s.rare[n], len(s.patterns))
+			}
+		}
+		p.steps = append(p.steps, st)
+		gap = 0
+	}
+	s.patterns = append(s.patterns, p)
+}
+
+// intern takes a word or stem into a step. It returns the number of the word.
+func (s *Scanner) intern(st *step, word string) int {
+	if begins, ok := strings.CutSuffix(word, "*"); ok {
+		i := slices.IndexFunc(s.stems, func(x stem) bool { return x.text == begins })
+		if i < 0 {
+			i = len(s.stems)
+			s.stems = append(s.stems, stem{begins, i + 1})
+			s.begins[begins[0]-'a'] = append(s.begins[begins[0]-'a'], s.stems[i])
+		}
+		st.stems = append(st.stems, s.stems[i].number)
+		return 0
+	}
+	n, ok := s.words[word]
+	if !ok {
+		n = len(s.words) + 1
+		s.words[word] = n
+		s.rare = append(s.rare, nil)
+	}
+	st.words[n/64] |= 1 << (n % 64)
+	return n
+}
+
+// expand spells a pattern out: {file} and {value} stand for each of several rows.
+func expand(text string) []string {
+	for name, rows := range map[string][]string{"{file}": secretFiles, "{value}": secretValues} {
+		if before, after, found := strings.Cut(text, name); found {
+			all := make([]string, len(rows))
+			for i, row := range rows {
+				all[i] = before + row + after
+			}
+			return all
+		}
+	}
+	return []string{text}
+}
+
+func (st *step) has(t token) bool {
+	return st.words[t.word/64]>>(t.word%64)&1 != 0 || t.stem != 0 && slices.Contains(st.stems, t.stem)
+}
+
+// matches reports whether the words of a sentence have the pattern, in one pass: of
+// all ways to have come as far as a step, the one that ended last is the best.
+func (p *pattern) matches(words []token) bool {
+	var ends [16]int // 1 + where each step was last reached, 0 if it was not
+	last := len(p.steps) - 1
+	for j, t := range words {
+		if t.word == 0 && t.stem == 0 {
+			continue
+		}
+		for k := last; k >= 0; k-- {
+			if k > 0 && (ends[k-1] == 0 || j-ends[k-1] > p.steps[k].gap) || !p.steps[k].has(t) {
+				continue
+			}
+			if k == last {
+				return true
+			}
+			ends[k] = j + 1
+		}
+	}
+	return false
+}
+
+// sentences finds those that a pattern matches. Only those are read that have a word
+// without which none does.
+func (s *Scanner) sentences(text string) (found []Finding) {
+	r, ok := s.readers.Get().(*reader)
+	if !ok {
+		r = &reader{Scanner: s}
+	}
+	defer s.readers.Put(r)
+	for start := 0; start < len(text); {
+		end := sentence(text, start)
+		if s.needs(text[start:end]).words {
+			words := r.read(text[start:end])
+			if rule, ok := s.judge(words); ok {
+				found = append(found, finding(rule, start+words[0].start, sentenceEnd(text, start+words[len(words)-1].end)))
+			}
+		}
+		start = end
+	}
+	return found
+}
+
+// sentence is where the sentence that starts at a place ends, with its last sign.
+func sentence(text string, start int) int {
+	for i := start; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '.' || c == '!' || c == '?':
+			if i+1 == len(text) || text[i+1] <= ' ' || strings.IndexByte(`"')*_`, text[i+1]) >= 0 {
+				return i + 1
+			}
+		case c == '\n' && paragraph(text[i+1:]):
+			return i + 1
+		case c == 0xe3 || c == 0xef || c == 0xe2:
+			for _, stop := range []string{"。", "！", "？", "\u2028", "\u2029"} {
+				if strings.HasPrefix(text[i:], stop) {
+					return i + len(stop)
+				}
+			}
+		}
+	}
+	return len(text)
+}
+
+// paragraph reports whether what follows a newline does not go on with a sentence.
+func paragraph(text string) bool {
+	rest := strings.TrimLeft(text[:min(len(text), 40)], " \t\r")
+	if rest == "" {
+		return true
+	}
+	switch c := rest[0]; c {
+	case '\n', '-', '*', '#', '<', '>', '|', '`':
+		return true
+	default:
+		return '0' <= c && c <= '9' || strings.HasPrefix(rest, "•")
+	}
+}
+
+// judge holds a sentence to the patterns whose rarest words it has. Of several that match, the first
+// family counts.
+func (s *Scanner) judge(words []token) (Rule, bool) {
+	var tried [patternSets]uint64 // as bits
+	best := len(families)
+	for _, t := range words {
+		for _, i := range s.rare[t.word] {
+			if tried[i/64]>>(i%64)&1 != 0 || s.patterns[i].family >= best {
+				continue
+			}
+			tried[i/64] |= 1 << (i % 64)
+			if p := &s.patterns[i]; p.matches(words) {
+				best = p.family
+			}
+		}
+	}
+	if best == len(families) {
+		return Rule{}, false
+	}
+	return Rule{families[best].id, families[best].reason}, true
+}
+
+// sentenceEnd takes in the sign that ends a sentence, with what closes it.
+func sentenceEnd(text string, at int) int {
+	for at < len(text) && strings.IndexByte(".!?:;,\"'`)*_~/\\", text[at]) >= 0 {
+		at++
+	}
+	return at
+}
+
+func finding(r Rule, start, end int) Finding {
+	return Finding{Rule: r.ID, Reason: r.Reason, Start: start, End: end}
+}

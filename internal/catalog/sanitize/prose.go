@@ -1,0 +1,259 @@
+// Package sanitize looks for what does not belong into the words with which a tool
+// describes itself: instructions to the model that reads them, and characters that
+// people do not see. It is pure, and linear in the length of what it is given.
+package sanitize
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Version is another one whenever a text may be judged in another way.
+const Version = 2
+
+// MaxText is how long one text may be, in bytes.
+const MaxText = 8 << 10
+
+// Mark stands where something was taken out.
+const Mark = "[removed by Retort]"
+
+// Finding is something in a text that does not belong there. Start and End are
+// bytes of the text as it was given: a sentence, a block, or the characters.
+type Finding struct {
+	Rule       string // one of Rules
+	Reason     string
+	Start, End int
+
+	instead string // of a link: what Clean puts in its place
+}
+
+// Scanner has the rules ready. It is safe for concurrent use.
+type Scanner struct {
+	patterns []pattern
+	words    map[string]int // the words that rules ask for, by their number
+	stems    []stem
+	begins   [26][]stem      // the same by their first letter
+	rare     [][]int         // by a word's number: the patterns of which it is the rarest
+	anchors  [1 << 10]uint64 // hashes of words without which no pattern matches
+	readers  sync.Pool       // of *reader: what they read into is used again
+}
+
+// Rule says what is looked for.
+type Rule struct{ ID, Reason string }
+
+// Rules lists what is looked for.
+func Rules() []Rule {
+	list := make([]Rule, 0, len(families)+len(signs))
+	for _, f := range families {
+		list = append(list, Rule{f.id, f.reason})
+	}
+	return append(list, signs...)
+}
+
+// New makes a scanner, in some tens of microseconds.
+func New() *Scanner {
+	s := &Scanner{words: map[string]int{}, rare: make([][]int, 1)}
+	for i, f := range families {
+		for _, text := range f.patterns {
+			for _, spelled := range expand(text) {
+				s.add(i, spelled)
+			}
+		}
+	}
+	return s
+}
+
+// Scan finds what does not belong into a text, in the order of the text. What is
+// longer than MaxText is one finding from there on, and not read any further.
+func (s *Scanner) Scan(text string) []Finding {
+	head := text
+	if len(text) > MaxText {
+		head = text[:runeStart(text, MaxText-len(Mark)-8)]
+	}
+	n := s.needs(head)
+	var found []Finding
+	if n.characters {
+		found = characters(head)
+	}
+	if n.blocks {
+		found = append(found, blocks(head)...)
+	}
+	if n.words {
+		found = append(found, s.sentences(head)...)
+	}
+	if n.links {
+		found = append(found, links(head)...)
+	}
+	if n.codes {
+		found = append(found, s.decoded(head)...)
+	}
+	if len(head) < len(text) {
+		found = append(found, finding(tooLong, len(head), len(text)))
+	}
+	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Or(a.Start-b.Start, a.End-b.End) })
+	return found
+}
+
+// Clean is a text without what was found in it. What Clean returns has no finding,
+// and Clean leaves it as it is.
+func (s *Scanner) Clean(text string) (string, []Finding) {
+	found := s.Scan(text)
+	if len(found) == 0 {
+		return text, nil
+	}
+	cleaned := remove(text, found)
+	for range 4 {
+		again := s.Scan(cleaned)
+		if len(again) == 0 {
+			return cleaned, found
+		}
+		cleaned = remove(cleaned, again)
+	}
+	return Mark, found
+}
+
+// need says in which ways a text has to be read.
+type need struct{ words, blocks, characters, links, codes bool }
+
+// needs tells most texts, in one pass, from those that have to be read: a word
+// without which no rule matches, the begin of a sign, a character that is not ASCII.
+func (s *Scanner) needs(text string) (n need) {
+	hash, run := uint32(offset), 0
+	n.codes = mayBeCoded(text)
+	end := func() {
+		n.words = n.words || hash != offset && s.anchored(hash)
+		hash = offset
+	}
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch lower := c | 0x20; {
+		case 'a' <= lower && lower <= 'z':
+			hash = (hash ^ uint32(lower)) * prime
+			run++
+			continue
+		case c == '\'':
+			continue
+		case c >= utf8.RuneSelf:
+			r, size := utf8.DecodeRuneInString(text[i:])
+			if suspicious(r) {
+				return need{true, true, true, true, true}
+			}
+			i += size - 1
+		case c < ' ' && c != '\n' && c != '\t', c == 0x7f:
+			n.characters = true
+		case c == '<' || c == '[' || c == '&' || c == '(' || c == '{':
+			n.blocks = n.blocks || opens(text[i:])
+			n.links = n.links || c == '<' || c == '['
+		case c == '#' || c == ':':
+			n.blocks = n.blocks || strings.HasPrefix(text[i:], "###") || spoken(text[:i])
+		case '0' <= c && c <= '9', c == '+', c == '/', c == '=':
+			run++
+			n.words = n.words || disguised(text, i)
+			end()
+			continue
+		case c == '@' || c == '$':
+			n.words = n.words || disguised(text, i)
+		}
+		n.blocks = n.blocks || run > maxEncoded
+		run = 0
+		end()
+	}
+	end()
+	n.blocks = n.blocks || run > maxEncoded
+	return n
+}
+
+// disguised reports whether what is no letter stands among letters.
+func disguised(text string, i int) bool {
+	return text[i] != '/' && text[i] != '+' && text[i] != '=' && i+1 < len(text) && isLetter(text[i+1]) && (i == 0 || isLetter(text[i-1]) || text[i-1] == ' ')
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// The hash of words is FNV-1a.
+const (
+	offset = 2166136261
+	prime  = 16777619
+)
+
+func (s *Scanner) anchor(word string) {
+	hash := uint32(offset)
+	for i := range len(word) {
+		hash = (hash ^ uint32(word[i])) * prime
+	}
+	s.anchors[hash>>6&(1<<10-1)] |= 1 << (hash & 63)
+}
+
+func (s *Scanner) anchored(hash uint32) bool {
+	return s.anchors[hash>>6&(1<<10-1)]&(1<<(hash&63)) != 0
+}
+
+// remove takes findings out of a text: characters without a trace, letters that
+// pass for others as those others, and the rest with a mark.
+func remove(text string, found []Finding) string {
+	var b strings.Builder
+	at := 0
+	cut := false // the last thing written is a mark
+	for _, f := range widest(found) {
+		if between := text[at:max(at, f.Start)]; between != "" {
+			b.WriteString(between)
+			cut = cut && strings.TrimSpace(between) == ""
+		}
+		at = max(at, f.End)
+		switch f.Rule {
+		case invisible, bidi, control:
+			if strings.ContainsAny(text[f.Start:f.End], "\v\f\u0085\u2028\u2029") {
+				b.WriteByte('\n')
+			}
+		case homoglyph:
+			b.WriteString(folded(text[f.Start:f.End]))
+			cut = false
+		case link.ID:
+			b.WriteString(f.instead)
+			cut = f.instead == Mark
+		default:
+			if !cut {
+				b.WriteString(Mark)
+			}
+			cut = true
+		}
+	}
+	b.WriteString(text[min(at, len(text)):])
+	return strings.ToValidUTF8(b.String(), "\uFFFD")
+}
+
+// widest are the findings that are not part of another.
+func widest(found []Finding) (list []Finding) {
+	whole := slices.Clone(found)
+	slices.SortStableFunc(whole, func(a, b Finding) int { return cmp.Or(a.Start-b.Start, b.End-a.End, rank(b)-rank(a)) })
+	end := -1
+	for _, f := range whole {
+		if f.End <= end {
+			continue
+		}
+		f.Start = max(f.Start, end)
+		list = append(list, f)
+		end = f.End
+	}
+	return list
+}
+
+// rank of a finding: of two with the same place, that which takes more away counts.
+func rank(f Finding) int {
+	switch f.Rule {
+	case invisible, bidi, control, homoglyph:
+		return 0
+	}
+	return 1
+}
+
+// runeStart is the last place up to at where a character begins.
+func runeStart(text string, at int) int {
+	for at > 0 && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	return at
+}

@@ -1,0 +1,372 @@
+package sanitize
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// speakers are roles of conversations. A line that begins with one and a colon
+// poses as what somebody said.
+var speakers = []string{"system", "assistant", "human"}
+
+// spoken reports whether a text ends with one of them.
+func spoken(text string) bool {
+	text = strings.TrimRight(text, " *_")
+	for _, s := range speakers {
+		if len(text) >= len(s) && strings.EqualFold(text[len(text)-len(s):], s) {
+			return true
+		}
+	}
+	return false
+}
+
+// tags pose as instructions wherever they stand; posing ones only as a block: with an
+// end, or alone on a line. Both are words for one thing in names of arguments too.
+var (
+	tags   = []string{"important", "system-reminder", "system_reminder", "system-prompt", "system_prompt", "systemprompt", "hidden", "secret", "override", "jailbreak", "im_start", "critical_instruction", "ai_instructions", "agent_instructions"}
+	posing = []string{"system", "sys", "admin", "assistant", "human", "internal", "prompt", "developer", "inst", "critical"}
+)
+
+// opens reports whether a < or [ may begin a sign.
+func opens(text string) bool {
+	if len(text) < 2 {
+		return false
+	}
+	switch text[0] {
+	case '[':
+		return at(text, "[inst") || at(text, "[/inst") || strings.HasPrefix(text, "[//]") || badge(text) > 0
+	case '(', '{':
+		return badge(text) > 0
+	}
+	if text[0] == '&' {
+		return escapedTag(text) > 0
+	}
+	return text[1] == '|' || text[1] == '!' || text[1] == '<' || tagged(text) != ""
+}
+
+// escapedTag is the length of the block that a text begins with, if that is a tag that
+// is written for HTML, as in &lt;important&gt;.
+func escapedTag(text string) int {
+	if !at(text, "&lt;") {
+		return 0
+	}
+	end := strings.Index(text[:min(len(text), 48)], "&gt;")
+	if end < 0 {
+		return 0
+	}
+	name := tagged("<" + text[4:end] + ">")
+	if !slices.Contains(tags, name) {
+		return 0
+	}
+	for i := end; ; i++ {
+		next := strings.Index(text[i:], "&lt;/")
+		if next < 0 {
+			return len(text)
+		}
+		if i += next; at(text[i+5:], name+"&gt;") {
+			return i + 5 + len(name) + 4
+		}
+	}
+}
+
+func at(text, prefix string) bool {
+	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)
+}
+
+// tagged is the name of the tag that a text begins with, in lower case, if it is one
+// that poses as something; "" else.
+func tagged(text string) string {
+	rest := strings.TrimLeft(text[1:min(len(text), 40)], " ")
+	end := strings.IndexFunc(rest, func(r rune) bool {
+		return !(unicode.IsLetter(r) || r == '_' || r == '-')
+	})
+	if end <= 0 || rest[end] != '>' && rest[end] != ' ' && rest[end] != '/' && rest[end] != '\n' {
+		return ""
+	}
+	name := strings.ToLower(folded(rest[:end]))
+	for _, list := range [][]string{tags, posing} {
+		for _, tag := range list {
+			if name == tag {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// blocks finds tags, marks of roles, comments and encoded text.
+func blocks(text string) (found []Finding) {
+	visible, places := shown(text)
+	add := func(r Rule, start, end int) {
+		found = append(found, finding(r, places(start), places(end)))
+	}
+	lineStart := true
+	for i := 0; i < len(visible); i++ {
+		c := visible[i]
+		rest := visible[i:]
+		var r Rule
+		n := 0
+		switch {
+		case c == '&':
+			r, n = hiddenTag, escapedTag(rest)
+		case c == '<' || c == '[' || c == '(' || c == '{':
+			r, n = bracketed(visible, i, lineStart)
+		case strings.HasPrefix(rest, "【"):
+			r, n = roleMark, badge(rest)
+		case lineStart && (isLetter(c) || c == '#'):
+			r, n = speaks(rest)
+		case isLetter(c) && sentenceStarts(visible[:i]):
+			if r, n = speaks(rest); n > 0 && !addressed(rest[:n]) {
+				n = 0
+			}
+		}
+		if n > 0 {
+			add(r, i, i+n)
+			i += n - 1
+			lineStart = false
+			continue
+		}
+		lineStart = c == '\n' || lineStart && (c == ' ' || c == '\t' || c == '*' || c == '>')
+	}
+	for _, span := range encodedRuns(visible) {
+		add(encoded, span[0], span[1])
+	}
+	return found
+}
+
+// bracketed is the sign that begins with the bracket at i, and its length.
+func bracketed(text string, i int, lineStart bool) (Rule, int) {
+	rest := text[i:]
+	switch {
+	case !opens(rest):
+	case rest[0] == '[' && strings.HasPrefix(rest, "[//]"):
+		return comment, lineEnd(rest)
+	case badge(rest) > 0:
+		return roleMark, badge(rest)
+	case rest[0] == '[':
+		if end := strings.IndexByte(rest, ']'); end > 0 && end < 10 {
+			return roleMark, end + 1
+		}
+	case strings.HasPrefix(rest, "<!--"):
+		return hiddenComment(rest)
+	case strings.HasPrefix(rest, "<|"):
+		if end := strings.Index(rest, "|>"); end > 2 && end < 40 && !strings.ContainsAny(rest[2:end], " \n") {
+			return roleMark, end + 2
+		}
+	case at(rest, "<<sys>>"), at(rest, "<</sys>>"):
+		return roleMark, strings.Index(rest, ">>") + 2
+	default:
+		return hiddenTag, block(rest, tagged(rest), lineStart)
+	}
+	return Rule{}, 0
+}
+
+// badges are words in brackets that pose as who speaks. What is among the weak ones is also a
+// usual label, and poses only before words that speak to the model.
+var (
+	badges     = []string{"system", "assistant", "instruction", "override", "hidden", "secret", "jailbreak", "note to"}
+	weakBadges = []string{"admin", "developer", "important", "critical", "ai", "agent", "llm", "model", "urgent", "security", "attention", "internal", "prompt", "anthropic", "openai"}
+)
+
+// badge returns the length of a line that begins with a false speaker in brackets, such as
+// "[SYSTEM] You must …". It returns 0 if text begins with no such line.
+func badge(text string) int {
+	opening, closing := text[:1], "]"
+	switch {
+	case strings.HasPrefix(text, "【"):
+		opening, closing = "【", "】"
+	case text[0] == '(':
+		closing = ")"
+	case text[0] == '{':
+		closing = "}"
+	case text[0] != '[':
+		return 0
+	}
+	head := text[len(opening):min(len(text), 48)]
+	end := strings.Index(head, closing)
+	if end < 0 {
+		return 0
+	}
+	words := strings.ToLower(strings.Trim(head[:end], " *_{[(!:"))
+	line := lineEnd(text)
+	after := text[min(line, len(opening)+end+len(closing)):line]
+	starts := func(list []string) bool {
+		return slices.ContainsFunc(list, func(b string) bool {
+			return strings.HasPrefix(words, b) && (len(words) == len(b) || !isLetter(words[len(b)]) || words[len(b):] == "s")
+		})
+	}
+	switch {
+	case text[0] == '[' && starts(badges) && len(strings.Fields(after)) > 1:
+		return line
+	case (starts(badges) || starts(weakBadges)) && addressed(after):
+		return line
+	}
+	return 0
+}
+
+// addressed reports whether a line speaks to who reads it.
+func addressed(line string) bool {
+	words := strings.FieldsFunc(strings.ToLower(line), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' })
+	return slices.ContainsFunc(words[:min(len(words), 60)], func(w string) bool {
+		return slices.Contains([]string{"you", "your", "must", "always", "never", "ignore", "disregard", "forget", "obey", "now"}, w)
+	})
+}
+
+// sentenceStarts reports whether a text ends where a sentence may begin.
+func sentenceStarts(text string) bool {
+	text = strings.TrimRight(text, " *_>\"'")
+	return text != "" && strings.IndexByte(".!?;)]}|", text[len(text)-1]) >= 0
+}
+
+// hiddenComment is a comment with a sentence in it.
+func hiddenComment(rest string) (Rule, int) {
+	end := strings.Index(rest, "-->")
+	if end < 0 {
+		end = len(rest)
+	}
+	if len(strings.Fields(rest[4:max(4, end)])) < 4 {
+		return Rule{}, 0
+	}
+	return comment, min(len(rest), end+3)
+}
+
+// block is the length of the block that a tag opens, 0 if it is none. A block
+// without an end goes to the end of the text.
+func block(rest, name string, lineStart bool) int {
+	if name == "" {
+		return 0
+	}
+	end := strings.IndexByte(rest, '>')
+	if end < 0 {
+		return 0
+	}
+	closing := closingTag(rest[end:], name)
+	alone := lineStart && (end+1 == len(rest) || strings.HasPrefix(strings.TrimLeft(rest[end+1:], " \t\r"), "\n"))
+	switch {
+	case closing > 0:
+		return end + closing
+	case slices.Contains(tags, name) || alone:
+		return len(rest)
+	}
+	return 0
+}
+
+// closingTag is where </name> ends, 0 if it is not there.
+func closingTag(text, name string) int {
+	for i := 0; ; i++ {
+		next := strings.Index(text[i:], "</")
+		if next < 0 {
+			return 0
+		}
+		i += next
+		inside := strings.TrimLeft(text[i+2:], " ")
+		if len(inside) >= len(name) && strings.EqualFold(inside[:len(name)], name) {
+			if end := strings.IndexByte(text[i:], '>'); end > 0 {
+				return i + end + 1
+			}
+		}
+	}
+}
+
+// speaks is a line that poses as said by somebody, or as a heading of a prompt.
+func speaks(rest string) (Rule, int) {
+	line := strings.TrimLeft(rest, "# ")
+	heading := len(line) < len(rest)
+	for _, s := range speakers {
+		if at(line, s) && strings.HasPrefix(strings.TrimLeft(line[len(s):], " *_"), ":") {
+			return roleMark, lineEnd(rest)
+		}
+	}
+	if heading && strings.HasPrefix(rest, "###") {
+		for _, s := range []string{"instruction:", "response:", "system prompt", "system message", "system instruction"} {
+			if at(line, s) {
+				return roleMark, lineEnd(rest)
+			}
+		}
+		if at(line, "system ###") {
+			return roleMark, lineEnd(rest)
+		}
+	}
+	return Rule{}, 0
+}
+
+func lineEnd(text string) int {
+	if end := strings.IndexByte(text, '\n'); end >= 0 {
+		return end
+	}
+	return len(text)
+}
+
+// maxEncoded is how long a run of letters and digits may be.
+const maxEncoded = 200
+
+// encodedRuns are runs of characters that look like Base64.
+func encodedRuns(text string) (spans [][2]int) {
+	start, kinds := 0, 0
+	for i := 0; i <= len(text); i++ {
+		kind := 0
+		if i < len(text) {
+			kind = encodedKind(text[i])
+		}
+		if kind != 0 {
+			kinds |= kind
+			continue
+		}
+		if i-start > maxEncoded && kinds&7 == 7 {
+			spans = append(spans, [2]int{start, i})
+		}
+		start, kinds = i+1, 0
+	}
+	return spans
+}
+
+func encodedKind(c byte) int { return int(kinds[c]) }
+
+// kinds has encodedKind's answers.
+var kinds = func() (all [256]uint8) {
+	for i := range all {
+		all[i] = kindOf(byte(i))
+	}
+	return all
+}()
+
+func kindOf(c byte) uint8 {
+	switch {
+	case 'a' <= c && c <= 'z':
+		return 1
+	case 'A' <= c && c <= 'Z':
+		return 2
+	case '0' <= c && c <= '9':
+		return 4
+	case c == '+' || c == '/' || c == '=':
+		return 8
+	}
+	return 0
+}
+
+// shown is a text without what is not seen in it, and how places in it are places in
+// the whole text.
+func shown(text string) (string, func(int) int) {
+	if strings.IndexFunc(text, unseen) < 0 {
+		return text, func(i int) int { return i }
+	}
+	var b strings.Builder
+	places := make([]int, 0, len(text)+1)
+	for i, r := range text {
+		if unseen(r) {
+			continue
+		}
+		size := utf8.RuneLen(r)
+		if r == utf8.RuneError {
+			_, size = utf8.DecodeRuneInString(text[i:])
+		}
+		for j := range size {
+			places = append(places, i+j)
+		}
+		b.WriteString(text[i : i+size])
+	}
+	places = append(places, len(text))
+	return b.String(), func(i int) int { return places[i] }
+}

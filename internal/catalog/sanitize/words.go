@@ -1,0 +1,178 @@
+package sanitize
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// token is a word.
+type token struct {
+	start, end int
+	word       int // its number, 0 if no rule asks for it
+	stem       int // the number of the stem that it begins with, 0 if none
+}
+
+// Words that stand for what is not written in letters.
+const (
+	wordURL   = "<url>"
+	wordEmail = "<email>"
+)
+
+// reader cuts a sentence into words. They are read as a person would: letters that look
+// like others are these, in any case, and marks between them are not there.
+type reader struct {
+	*Scanner
+	text   string
+	at     int
+	tokens []token
+	buffer []byte
+}
+
+// read returns the words of a sentence; they are there until it reads the next.
+func (r *reader) read(text string) []token {
+	r.text, r.at, r.tokens = text, 0, r.tokens[:0]
+	for r.at < len(r.text) {
+		c := r.text[r.at]
+		if wordByte(c) || c >= utf8.RuneSelf || (c == '@' || c == '$') && r.at+1 < len(r.text) && isLetter(r.text[r.at+1]) {
+			r.word()
+		} else {
+			r.at++
+		}
+	}
+	return r.tokens
+}
+
+func wordByte(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
+
+// word takes in one word. URLs and addresses are one.
+func (r *reader) word() {
+	start := r.at
+	r.buffer = r.buffer[:0]
+	digits := false
+	for r.at < len(r.text) {
+		c := r.text[r.at]
+		if c >= utf8.RuneSelf {
+			if !r.wide(start) {
+				break
+			}
+			continue
+		}
+		if !wordByte(c) && c != '\'' && (c != '@' && c != '$' || !r.inside()) {
+			break
+		}
+		digits = digits || !isLetter(c) && c != '\''
+		if c != '\'' {
+			r.buffer = append(r.buffer, lower(c))
+		}
+		r.at++
+	}
+	if r.at == start {
+		r.at++ // nothing of a word
+		return
+	}
+	r.emit(start, digits)
+}
+
+// wide takes in one character that is not ASCII; it reports whether the word goes on.
+func (r *reader) wide(start int) bool {
+	c, size := utf8.DecodeRuneInString(r.text[r.at:])
+	switch f := fold(c); {
+	case f != 0:
+		r.buffer = append(r.buffer, f)
+	case c == '’' || unseen(c):
+	case unicode.IsLetter(c) || unicode.IsMark(c):
+		r.buffer = utf8.AppendRune(r.buffer, unicode.ToLower(c))
+	default:
+		if r.at == start {
+			r.at += size
+			r.buffer = r.buffer[:0]
+		}
+		return false
+	}
+	r.at += size
+	return true
+}
+
+// inside reports whether a sign stands between letters, where it stands for one.
+func (r *reader) inside() bool {
+	return r.at+1 < len(r.text) && isLetter(r.text[r.at+1]) && !r.address()
+}
+
+// address reports whether the @ at hand is that of an address.
+func (r *reader) address() bool {
+	if r.text[r.at] != '@' || r.at == 0 || !wordByte(r.text[r.at-1]) {
+		return false
+	}
+	end := r.at + 1
+	for end < len(r.text) && (wordByte(r.text[end]) || r.text[end] == '-') {
+		end++
+	}
+	return end+1 < len(r.text) && r.text[end] == '.' && isLetter(r.text[end+1])
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c | 0x20
+	}
+	return c
+}
+
+func (r *reader) emit(start int, digits bool) {
+	if len(r.buffer) == 0 {
+		return
+	}
+	t := token{start: start, end: r.at}
+	switch rest := r.text[r.at:]; {
+	case strings.HasPrefix(rest, "://"):
+		r.skip()
+		t.word, t.end = r.words[wordURL], r.at
+	case strings.HasPrefix(rest, "@") && r.address():
+		r.skip()
+		t.word, t.end = r.words[wordEmail], r.at
+	default:
+		t.word, t.stem = r.number(r.buffer)
+		if t.word == 0 && t.stem == 0 && digits {
+			for _, letters := range []string{"oieastas", "oleastas"} {
+				if t.word == 0 && t.stem == 0 {
+					t.word, t.stem = r.number(unleet(r.buffer, letters))
+				}
+			}
+		}
+	}
+	r.tokens = append(r.tokens, t)
+}
+
+// skip passes over the rest of a URL or address.
+func (r *reader) skip() {
+	for r.at < len(r.text) && r.text[r.at] > ' ' && !strings.ContainsRune("\"'<>()`,;", rune(r.text[r.at])) {
+		r.at++
+	}
+	for r.text[r.at-1] == '.' {
+		r.at--
+	}
+}
+
+// number is what a word counts as for the rules.
+func (s *Scanner) number(word []byte) (exact, begins int) {
+	if first := word[0] - 'a'; first < 26 {
+		for _, st := range s.begins[first] {
+			if len(word) >= len(st.text) && string(word[:len(st.text)]) == st.text {
+				begins = st.number
+				break
+			}
+		}
+	}
+	return s.words[string(word)], begins
+}
+
+// unleet reads digits and signs in a word as letters that they look like.
+func unleet(word []byte, letters string) []byte {
+	return bytes.Map(func(r rune) rune {
+		if at := strings.IndexRune("013457@$", r); at >= 0 {
+			return rune(letters[at])
+		}
+		return r
+	}, word)
+}

@@ -1,0 +1,203 @@
+// Package clientfiles takes servers over from the configuration files of MCP clients, and
+// puts Retort into them. It reads and writes files and starts nothing.
+package clientfiles
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"retort/internal/core"
+)
+
+// Scope says for whom a file's servers are.
+type Scope string
+
+// The scopes. Local is a project's part of a person's own file.
+const (
+	User    Scope = "user"
+	Local   Scope = "local"
+	Project Scope = "project"
+)
+
+// Client is a program that has MCP servers in a file.
+type Client struct {
+	Name  string // as in "retort install cursor"
+	Title string // as its maker writes it
+
+	format format
+	dialect
+	fields map[string]meaning // of an entry, by key; others are kept without effect
+	entry  func(command string, args []string) map[string]any
+	// problem says why an entry cannot be taken over; "" if nothing speaks against it.
+	problem func(entry map[string]any) string
+	places  []place
+	// disabled says whether the rest of the file turns a server off; may be nil.
+	disabled func(whole map[string]any, name string) bool
+}
+
+func (c *Client) off(whole map[string]any, name string) bool {
+	return c.disabled != nil && c.disabled(whole, name)
+}
+
+// place is where a client has servers. Of several files the first that is there counts.
+type place struct {
+	scope Scope
+	files []string // patterns: "{home}/.cursor/mcp.json"; a * stands for any one folder
+	at    []string // keys down to the object of servers; "{dir}" is the project's
+	// readOnly files are read, and never changed.
+	readOnly bool
+}
+
+// Environment is what paths depend on.
+type Environment struct {
+	GOOS     string // as runtime.GOOS
+	Getenv   func(string) string
+	UserHome string // absolute
+	Dir      string // of the project, absolute
+}
+
+// Find is the client of a name, or an error that lists all.
+func Find(name string) (*Client, error) {
+	all := Table()
+	known := make([]string, len(all))
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i], nil
+		}
+		known[i] = all[i].Name
+	}
+	err := core.Errorf(core.KindInvalidArguments, "clients.find", "there is no client %q", name)
+	if near := core.Nearest(name, known, 1); len(near) > 0 {
+		return nil, err.WithHint("did you mean %s? Known are %s", near[0], strings.Join(known, ", "))
+	}
+	return nil, err.WithHint("known are %s", strings.Join(known, ", "))
+}
+
+// root is a directory that patterns begin with.
+func (e Environment) root(name string) string {
+	or := func(variable string, fallback ...string) string {
+		if dir := e.Getenv(variable); dir != "" && filepath.IsAbs(dir) {
+			return dir
+		}
+		return filepath.Join(append([]string{e.UserHome}, fallback...)...)
+	}
+	switch name {
+	case "project":
+		return e.Dir
+	case "claude":
+		return or("CLAUDE_CONFIG_DIR")
+	case "codex":
+		return or("CODEX_HOME", ".codex")
+	case "config": // by the XDG convention, on every system
+		return or("XDG_CONFIG_HOME", ".config")
+	case "app": // by the convention of the system
+		switch e.GOOS {
+		case "windows":
+			return or("APPDATA", "AppData", "Roaming")
+		case "darwin":
+			return filepath.Join(e.UserHome, "Library", "Application Support")
+		}
+		return or("XDG_CONFIG_HOME", ".config")
+	case "zed":
+		if e.GOOS == "windows" {
+			return filepath.Join(or("APPDATA", "AppData", "Roaming"), "Zed")
+		}
+		if e.GOOS == "darwin" {
+			return filepath.Join(e.UserHome, ".config", "zed")
+		}
+		return filepath.Join(or("XDG_CONFIG_HOME", ".config"), "zed")
+	case "goose":
+		if e.GOOS == "windows" {
+			return filepath.Join(or("APPDATA", "AppData", "Roaming"), "Block", "goose", "config")
+		}
+		return filepath.Join(or("XDG_CONFIG_HOME", ".config"), "goose")
+	}
+	return e.UserHome
+}
+
+// paths are the files that a place's patterns name; those that are there, or the
+// first one, which may come to be.
+func (e Environment) paths(p place) []string {
+	var found []string
+	for _, pattern := range p.files {
+		name, rest, _ := strings.Cut(strings.TrimPrefix(pattern, "{"), "}/")
+		file := filepath.Join(e.root(name), filepath.FromSlash(rest))
+		if strings.Contains(pattern, "*") {
+			matches, _ := filepath.Glob(escapeGlob(e.root(name)) + string(filepath.Separator) + filepath.FromSlash(rest))
+			found = append(found, matches...)
+			continue
+		}
+		if len(found) == 0 && there(file) {
+			found = append(found, file)
+		}
+	}
+	return found
+}
+
+// first is the file of a place that is there, else the one that would be made.
+func (e Environment) first(p place) string {
+	if found := e.paths(p); len(found) > 0 {
+		return found[0]
+	}
+	name, rest, _ := strings.Cut(strings.TrimPrefix(p.files[0], "{"), "}/")
+	return filepath.Join(e.root(name), filepath.FromSlash(rest))
+}
+
+// others are the keys down to the servers of other projects than this one, sorted by project.
+func (e Environment) others(c *Client, p place, src []byte) (all [][]string) {
+	n := slices.Index(p.at, "{dir}")
+	whole, err := c.format.decode(src)
+	if n < 0 || err != nil {
+		return nil
+	}
+	projects, _ := object(whole, p.at[:n]) // what is no object has none
+	own := e.keys(c, p, src)
+	for _, key := range slices.Sorted(maps.Keys(projects)) {
+		at := slices.Concat(p.at[:n], []string{key}, p.at[n+1:])
+		if o, err := object(whole, at); err == nil && len(o) > 0 && !slices.Equal(at, own) {
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+func escapeGlob(s string) string {
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
+}
+
+func there(file string) bool {
+	_, err := lstat(file)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// keys are those down to the servers of a place in a file. For a part of a person's
+// file that is a project's, it is the part of the nearest folder that has servers.
+func (e Environment) keys(c *Client, p place, src []byte) []string {
+	n := slices.Index(p.at, "{dir}")
+	if n < 0 {
+		return p.at
+	}
+	whole, err := c.format.decode(src)
+	if err != nil {
+		return nil
+	}
+	projects, err := object(whole, p.at[:n])
+	if err != nil {
+		return nil
+	}
+	for dir := e.Dir; ; dir = filepath.Dir(dir) {
+		for key := range projects {
+			at := slices.Concat(p.at[:n], []string{key}, p.at[n+1:])
+			if o, err := object(whole, at); filepath.ToSlash(key) == filepath.ToSlash(dir) && err == nil && len(o) > 0 {
+				return at
+			}
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}

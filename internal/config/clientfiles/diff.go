@@ -1,0 +1,55 @@
+package clientfiles
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// diff is what changes in a file, with three lines around: all of it in one piece,
+// since an edit is in one place, or in two that are seldom far apart.
+func diff(name string, before, after []byte) string {
+	a, b := lines(before), lines(after)
+	from := 0
+	for from < len(a) && from < len(b) && a[from] == b[from] {
+		from++
+	}
+	endA, endB := len(a), len(b)
+	for endA > from && endB > from && a[endA-1] == b[endB-1] {
+		endA, endB = endA-1, endB-1
+	}
+	if from == endA && from == endB {
+		return ""
+	}
+	var text strings.Builder
+	top, bottom := max(from-3, 0), min(endA+3, len(a))
+	fmt.Fprintf(&text, "--- %s\n+++ %s\n@@ -%d,%d +%d,%d @@\n", name, name, top+1, bottom-top, top+1, bottom-top+(endB-from)-(endA-from))
+	put := func(sign string, lines []string) {
+		for _, line := range lines {
+			text.WriteString(sign + strings.TrimRight(line, "\r") + "\n")
+		}
+	}
+	put(" ", a[top:from])
+	put("-", a[from:endA])
+	put("+", b[from:endB])
+	put(" ", a[endA:bottom])
+	return text.String()
+}
+
+func lines(src []byte) []string {
+	list := strings.Split(string(src), "\n")
+	if list[len(list)-1] == "" {
+		return list[:len(list)-1]
+	}
+	return list
+}
+
+// mask hides values in a text that people may show to others.
+func mask(src []byte, values []string) []byte {
+	for _, v := range values {
+		if len(v) >= 4 {
+			src = bytes.ReplaceAll(src, []byte(v), []byte("***"))
+		}
+	}
+	return src
+}

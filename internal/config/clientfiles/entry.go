@@ -1,0 +1,401 @@
+package clientfiles
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"retort/internal/config"
+	"retort/internal/core"
+)
+
+// meaning is what a field of a client's entry says.
+type meaning uint8
+
+const (
+	ofExtra      meaning = iota // kept, without effect
+	ofNothing                   // for show, or for the client alone
+	ofType                      // stdio, http, sse; local, remote
+	ofCommand                   // a text, a list with the arguments, or an object
+	ofArgs                      //
+	ofEnv                       //
+	ofEnvFile                   // file with variables
+	ofEnvNames                  // names of variables that are passed on
+	ofKeyring                   // names of variables whose values the client keeps in its keyring
+	ofCwd                       //
+	ofURL                       //
+	ofHTTP                      // the URL of a Streamable HTTP server
+	ofHeaders                   //
+	ofEnvHeaders                // header → name of a variable
+	ofBearer                    // name of the variable with the token
+	ofTimeout                   // of a call, in milliseconds
+	ofSeconds                   // of a call, in seconds
+	ofDisabled                  //
+	ofEnabled                   //
+	ofAllow                     // the only tools that are offered
+	ofDeny                      // tools that are not offered
+)
+
+// entry is a server as our file has it.
+type entry struct {
+	kind     string // "", "stdio", "http", "sse"
+	command  string
+	args     []string
+	env      map[string]string
+	cwd      string
+	url      string
+	headers  map[string]string
+	timeout  int64 // milliseconds
+	disabled bool
+	envFile  string
+	allow    []string // tools
+	deny     []string
+	extra    map[string]any
+}
+
+// json is the entry as it is written.
+func (e entry) json() (json.RawMessage, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	put := func(key string, value any, write bool) error {
+		if !write {
+			return nil
+		}
+		text, err := compact(value)
+		if err != nil {
+			return err
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		name, _ := compact(key)
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(text)
+		return nil
+	}
+	err := firstError(
+		put("type", e.kind, e.kind != ""), put("command", e.command, e.command != ""), put("args", e.args, len(e.args) > 0),
+		put("env", e.env, len(e.env) > 0), put("envFile", e.envFile, e.envFile != ""), put("cwd", e.cwd, e.cwd != ""), put("url", e.url, e.url != ""),
+		put("headers", e.headers, len(e.headers) > 0), put("timeout", e.timeout, e.timeout > 0), put("disabled", true, e.disabled),
+		put("allow", e.allow, len(e.allow) > 0), put("deny", e.deny, len(e.deny) > 0),
+	)
+	for _, key := range slices.Sorted(maps.Keys(e.extra)) {
+		err = firstError(err, put(key, e.extra[key], true))
+	}
+	b.WriteByte('}')
+	return b.Bytes(), err
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// transport names how the server is reached, for people.
+func (e entry) transport() string {
+	switch {
+	case e.command != "":
+		return "stdio"
+	case e.kind != "":
+		return e.kind
+	}
+	return "http or sse"
+}
+
+// reading is one entry on its way from a client's shape to ours.
+type reading struct {
+	client *Client
+	t      *translator
+	e      entry
+	wrong  string // why it cannot be taken over
+	unused []string
+}
+
+// read translates an entry. wrong says why it cannot be taken over.
+func (c *Client) read(value json.RawMessage, t *translator) (e entry, wrong string) {
+	dec := json.NewDecoder(bytes.NewReader(value))
+	dec.UseNumber()
+	var fields map[string]any
+	if err := dec.Decode(&fields); err != nil || fields == nil {
+		return entry{}, "it is not an object"
+	}
+	if c.problem != nil {
+		if why := c.problem(fields); why != "" {
+			return entry{}, why
+		}
+	}
+	r := &reading{client: c, t: t}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if fields[key] != nil {
+			r.field(key, c.fields[key], fields[key])
+		}
+	}
+	if len(r.unused) > 0 {
+		t.note("kept, but without effect: %s", strings.Join(r.unused, ", "))
+	}
+	r.settle()
+	return r.e, r.wrong
+}
+
+func (r *reading) fail(format string, args ...any) {
+	if r.wrong == "" {
+		r.wrong = fmt.Sprintf(format, args...)
+	}
+}
+
+func (r *reading) field(key string, m meaning, v any) {
+	switch m {
+	case ofNothing:
+	case ofType:
+		r.e.kind = r.plain(key, v)
+	case ofCommand:
+		r.command(key, v)
+	case ofArgs:
+		r.e.args = append(r.e.args, r.list(key, v)...)
+	case ofEnv:
+		r.into(&r.e.env, key, v, r.t.text)
+	case ofEnvNames, ofKeyring:
+		r.envNames(key, m, v)
+	case ofCwd:
+		r.e.cwd = r.t.text(r.plain(key, v))
+	case ofURL, ofHTTP:
+		r.e.url = r.t.text(r.plain(key, v))
+		if m == ofHTTP {
+			r.e.kind = "http"
+		}
+	case ofHeaders:
+		r.headers(key, v)
+	case ofEnvHeaders:
+		r.into(&r.e.headers, key, v, reference)
+	case ofBearer:
+		r.into(&r.e.headers, key, map[string]any{"Authorization": v}, func(s string) string { return "Bearer " + reference(s) })
+	case ofTimeout, ofSeconds:
+		r.timeout(key, m, v)
+	case ofDisabled, ofEnabled:
+		r.disabled(key, m, v)
+	case ofEnvFile:
+		r.e.envFile = r.t.text(r.plain(key, v))
+	case ofAllow:
+		r.e.allow = append(r.e.allow, r.list(key, v)...)
+	case ofDeny:
+		r.e.deny = append(r.e.deny, r.list(key, v)...)
+	default:
+		r.other(key, v)
+	}
+}
+
+// other keeps what has no effect here, unless it would have another one.
+func (r *reading) other(key string, v any) {
+	if slices.Contains(meansElse, key) {
+		r.t.note("%s was left out: it means something else here", key)
+		return
+	}
+	if r.e.extra == nil {
+		r.e.extra = map[string]any{}
+	}
+	r.e.extra[key] = v
+	r.unused = append(r.unused, key)
+}
+
+// meansElse are the fields of our own entries; what another client says with one of
+// them that it does not share is not for us.
+var meansElse = []string{
+	"type", "transport", "command", "args", "env", "envFile", "cwd", "url", "serverUrl", "httpUrl", "headers", "timeout", "disabled",
+	"allow", "deny", "includeTools", "excludeTools", "enabled_tools", "disabled_tools", "available_tools", "disabledTools",
+}
+
+// plain is a scalar as text.
+func (r *reading) plain(key string, v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number, bool:
+		return fmt.Sprint(v)
+	}
+	r.fail("%s is not a text", key)
+	return ""
+}
+
+func (r *reading) list(key string, v any) []string {
+	items, ok := v.([]any)
+	if !ok {
+		r.fail("%s is not a list", key)
+	}
+	var texts []string
+	for _, item := range items {
+		texts = append(texts, r.t.text(r.plain(key, item)))
+	}
+	return texts
+}
+
+// into adds an object of texts.
+func (r *reading) into(to *map[string]string, key string, v any, translate func(string) string) {
+	o, ok := v.(map[string]any)
+	if !ok {
+		r.fail("%s is not an object", key)
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(o)) {
+		if o[name] == nil {
+			r.t.note("%s.%s is null and was left out", key, name)
+			continue
+		}
+		if *to == nil {
+			*to = map[string]string{}
+		}
+		(*to)[name] = translate(r.plain(key+"."+name, o[name]))
+	}
+}
+
+func (r *reading) headers(key string, v any) {
+	t := r.t
+	if r.client.inHeaders {
+		t = &translator{dialect: dialect{braces: true, dollar: true}}
+	}
+	r.into(&r.e.headers, key, v, t.text)
+}
+
+// reference is a variable where a client has its bare name.
+func reference(name string) string {
+	if variable.FindString(name) == name {
+		return "${" + name + "}"
+	}
+	return "${env:" + name + "}" // refused by name when the server starts
+}
+
+func (r *reading) envNames(key string, m meaning, v any) {
+	items, ok := v.([]any)
+	if !ok {
+		r.fail("%s is not a list", key)
+	}
+	for _, item := range items {
+		if o, ok := item.(map[string]any); ok {
+			item = o["name"]
+		}
+		name := r.plain(key, item)
+		r.into(&r.e.env, key, map[string]any{name: name}, reference)
+		if m == ofKeyring {
+			r.t.note("set %s, whose value %s keeps in its keyring", name, r.client.Title)
+		}
+	}
+}
+
+// command reads the three ways in which clients write it.
+func (r *reading) command(key string, v any) {
+	switch v := v.(type) {
+	case []any:
+		if words := r.list(key, v); len(words) > 0 {
+			r.e.command = words[0]
+			r.e.args = append(words[1:], r.e.args...)
+		}
+	case map[string]any: // Zed, formerly
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if v[k] != nil {
+				r.field(k, r.client.fields[k], v[k])
+			}
+		}
+	default:
+		r.e.command = r.t.text(r.plain(key, v))
+	}
+}
+
+func (r *reading) timeout(key string, m meaning, v any) {
+	n, ok := v.(json.Number)
+	seconds, err := n.Float64()
+	if !ok || err != nil || seconds < 0 || seconds > 1e9 {
+		r.t.note("%s is not a time and was left out", key)
+		return
+	}
+	if m == ofSeconds {
+		seconds *= 1000
+	}
+	r.e.timeout = int64(seconds)
+}
+
+func (r *reading) disabled(key string, m meaning, v any) {
+	b, ok := v.(bool)
+	if !ok {
+		r.fail("%s is neither true nor false", key)
+	}
+	r.e.disabled = r.e.disabled || b == (m == ofDisabled)
+}
+
+var allPunctuation = regexp.MustCompile(`[-_]`)
+
+// settle checks that the fields fit together, and drops a type that goes without saying.
+func (r *reading) settle() {
+	switch kind := allPunctuation.ReplaceAllString(strings.ToLower(r.e.kind), ""); kind {
+	case "", "remote":
+		r.e.kind = ""
+	case "stdio", "local":
+		r.e.kind = ""
+		if r.e.command == "" {
+			r.fail("the command is missing")
+		}
+	case "http", "streamablehttp":
+		r.e.kind = "http"
+	case "sse":
+		r.e.kind = "sse"
+	default:
+		r.fail("the transport %q is not known", r.e.kind)
+	}
+	switch {
+	case r.e.command == "" && r.e.url == "":
+		r.fail("it has neither a command nor a URL")
+	case r.e.command != "" && r.e.url != "":
+		r.fail("it has both a command and a URL")
+	case r.e.command != "" && r.e.kind != "":
+		r.fail("it has a command, and the transport %s", r.e.kind)
+	}
+}
+
+// badName says why a server's name would spoil our file.
+func badName(name string) string {
+	switch {
+	case strings.TrimSpace(name) == "":
+		return "its name is empty"
+	case len(name) > 128:
+		return "its name is longer than 128 bytes"
+	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || core.Unseen(r) }):
+		return "its name holds control characters, or characters that are not seen"
+	case !isText(name):
+		return "its name is not UTF-8"
+	}
+	return ""
+}
+
+func isText(s string) bool {
+	return strings.ToValidUTF8(s, "") == s && !strings.ContainsRune(s, '\ufffd')
+}
+
+// ourselves says whether an entry starts Retort, or is the one that install writes, also with other
+// arguments than it was written with.
+func (e entry) ourselves(name string) bool {
+	ours := name == ourName && slices.Contains(e.args, "serve") && slices.Contains(e.args, "--config")
+	return e.command != "" && (ours || config.IsRetort(e.command, e.args))
+}
+
+var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|auth|credential|cookie`)
+
+// secrets are the values that look like credentials and are written out.
+func (e entry) secrets() []string {
+	var found []string
+	for _, m := range []map[string]string{e.env, e.headers} {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			if v := m[name]; secretName.MatchString(name) && v != "" && !strings.Contains(v, "${") {
+				found = append(found, v)
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,172 @@
+package clientfiles
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"retort/internal/core"
+)
+
+// file is a configuration file as it was read.
+type file struct {
+	path   string // as it is named to people
+	target string // behind links
+	exists bool
+	mode   fs.FileMode // of a new one: only its owner reads it
+	src    []byte
+}
+
+func lstat(path string) (fs.FileInfo, error) { return os.Lstat(path) }
+
+// open reads a file that may not exist. Links are followed and stay links; a project's
+// file must lie in the project, or a hostile one could name any file.
+func (e Environment) open(path string, scope Scope) (file, error) {
+	f := file{path: path, target: path, mode: 0o600}
+	real, err := realPath(path)
+	if err != nil {
+		return f, fileError(path, err)
+	}
+	f.target = real
+	if scope == Project {
+		root, err := filepath.EvalSymlinks(e.Dir)
+		if err != nil {
+			return f, fileError(path, err)
+		}
+		if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
+			return f, fileError(path, errors.New("it is a link that leads out of the project"))
+		}
+	}
+	info, err := os.Stat(real)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return f, nil
+	case err != nil:
+		return f, fileError(path, err)
+	case !info.Mode().IsRegular():
+		return f, fileError(path, errors.New("it is not a regular file"))
+	}
+	f.exists, f.mode = true, info.Mode().Perm()
+	f.src, err = readBounded(real)
+	if err != nil {
+		return f, fileError(path, err)
+	}
+	return f, nil
+}
+
+// realPath follows links, those of folders above a file that does not exist, too.
+func realPath(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return real, err
+	}
+	if there(path) {
+		return "", errors.New("it is a link to nothing")
+	}
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path, nil
+	}
+	real, err = realPath(parent)
+	return filepath.Join(real, filepath.Base(path)), err
+}
+
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(src) > maxFile {
+		err = fmt.Errorf("it is larger than %d MB", maxFile>>20)
+	}
+	return src, err
+}
+
+// fileError names a file.
+func fileError(path string, err error) *core.Error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return core.Errorf(core.KindInvalidArguments, "clients.file", "%s: %w", path, err).
+		WithHint("nothing was changed in it; mend it and try again")
+}
+
+// write replaces a file that is still as it was read, whole or not at all.
+func (f file) write(data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(f.target), 0o700); err != nil {
+		return fileError(f.path, err)
+	}
+	sweep(filepath.Dir(f.target))
+	made, err := os.CreateTemp(filepath.Dir(f.target), ".retort-*.part")
+	if err != nil {
+		return fileError(f.path, err)
+	}
+	defer os.Remove(made.Name()) // gone already if all went well
+	_, err = made.Write(data)
+	if err = errors.Join(err, made.Chmod(f.mode), made.Sync(), made.Close()); err != nil {
+		return fileError(f.path, err)
+	}
+	if err := f.unchanged(); err != nil {
+		return err
+	}
+	if err := os.Rename(made.Name(), f.target); err != nil {
+		return fileError(f.path, err)
+	}
+	if dir, err := os.Open(filepath.Dir(f.target)); err == nil {
+		_ = dir.Sync() // not every system has it
+		_ = dir.Close()
+	}
+	return nil
+}
+
+// sweep removes what a write left that was killed: it may have credentials in it.
+func sweep(dir string) {
+	parts, _ := filepath.Glob(filepath.Join(escapeGlob(dir), ".retort-*.part"))
+	for _, part := range parts {
+		digits := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(part), ".retort-"), ".part")
+		if _, err := strconv.ParseUint(digits, 10, 64); err == nil {
+			_ = os.Remove(part) // if it stays, it is only its owner's
+		}
+	}
+}
+
+// unchanged is an error if somebody else has written the file since it was read.
+func (f file) unchanged() error {
+	now, err := readBounded(f.target)
+	if errors.Is(err, fs.ErrNotExist) && !f.exists {
+		return nil
+	}
+	if err != nil || !f.exists || !bytes.Equal(now, f.src) {
+		return fileError(f.path, errors.New("it was changed by somebody else just now")).
+			WithHint("close the program that the file belongs to, and try again")
+	}
+	return nil
+}
+
+// remove deletes a file that is still as it was read.
+func (f file) remove() error {
+	if err := f.unchanged(); err != nil {
+		return err
+	}
+	sweep(filepath.Dir(f.target))
+	if err := os.Remove(f.target); err != nil {
+		return fileError(f.path, err)
+	}
+	return nil
+}
+
+func hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

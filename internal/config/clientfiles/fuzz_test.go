@@ -1,0 +1,140 @@
+package clientfiles
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"retort/internal/config"
+)
+
+// What an edit takes out and puts in, another takes back: the same members are there
+// again, and all that the file said. Nothing panics.
+func fuzzFormat(f *testing.F, format format, at []string, pattern string) {
+	files, _ := filepath.Glob(pattern)
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(src)
+		f.Add(bytes.ReplaceAll(src, []byte("\n"), []byte("\r\n")))
+	}
+	ours := member{Name: ourName, Value: json.RawMessage(`{"command":"retort","args":["serve","--config","x"]}`)}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		if len(src) > 1<<16 {
+			return
+		}
+		before, err := format.members(src, at)
+		if err != nil {
+			return
+		}
+		for _, m := range before {
+			if m.Name == ourName {
+				return
+			}
+		}
+		text, err := edited(format, src, at, names(before), []member{ours})
+		if _, strict := format.(jsonFile); err != nil && strict {
+			t.Fatalf("%v: %q", err, src)
+		}
+		if err != nil {
+			return // refused, so nothing would be changed
+		}
+		back, err := edited(format, text, at, []string{ourName}, before)
+		if err != nil {
+			return
+		}
+		after, err := format.members(back, at)
+		if err != nil || len(after) != len(before) {
+			t.Fatalf("%v: %d members, then %d\n%q\n%q\n%q", err, len(before), len(after), src, text, back)
+		}
+	})
+}
+
+func FuzzJSONFile(f *testing.F) {
+	fuzzFormat(f, jsonFile{}, []string{"mcpServers"}, "testdata/files/c[lu]*/*")
+}
+func FuzzTOMLFile(f *testing.F) {
+	fuzzFormat(f, tomlFile{}, []string{"mcp_servers"}, "testdata/files/codex/*")
+}
+func FuzzYAMLFile(f *testing.F) {
+	fuzzFormat(f, yamlFile{}, []string{"extensions"}, "testdata/files/goose/*")
+}
+
+// A text of a client that replaces nothing means the same in our file. Where a
+// client replaces variables, ours are the only thing that is replaced.
+func FuzzPlaceholders(f *testing.F) {
+	for _, s := range []string{"", "$", "${", "$${X}", "$$${X}", "${X}", "${X:-d}", "$X", "{env:X}", "${env:X}", "$${env:X}", "${input:x}", "a${b}c$"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if !isText(s) || bytes.ContainsRune([]byte(s), 0) {
+			return
+		}
+		tr := &translator{}
+		if got, err := expanded(t, tr.text(s)); err != nil || got != s {
+			t.Errorf("%q became %q: %v", s, got, err)
+		}
+		curly := &translator{dialect: dialect{curly: true}}
+		if text := curly.text("{env:X}" + s); len(curly.notes) == 0 {
+			if got, err := expanded(t, text); err == nil && got[:1] != "x" {
+				t.Errorf("%q became %q", "{env:X}"+s, got)
+			}
+		}
+	})
+}
+
+// expanded is a text as Retort reads it from a file.
+func expanded(t *testing.T, text string) (string, error) {
+	entry, err := compact(map[string]any{"mcpServers": map[string]any{"s": map[string]any{"command": "c", "args": []string{text}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "mcp.json")
+	if err := os.WriteFile(file, entry, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(config.Options{Files: []string{file}, Dir: filepath.Dir(file), Getenv: func(k string) (string, bool) { return "x", k == "X" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := c.Servers[0]; s.Err != nil {
+		return "", s.Err
+	}
+	return c.Servers[0].Args[0], nil
+}
+
+func TestPlaceholders(t *testing.T) {
+	all := dialect{prefixed: true}
+	for _, tt := range []struct {
+		d    dialect
+		from string
+		want string // as Retort expands it; X is x
+	}{
+		{dialect{braces: true}, "a${X}b${Y:-d}", "axbd"},
+		{dialect{braces: true}, "$${X} $X", "$x $X"},
+		{dialect{braces: true, dollar: true}, "$X-${X}$X $5 $$X", "x-xx $5 $x"},
+		{all, "${env:X}", "x"},
+		{all, "$$$${env:X}${X}", "$$$x${X}"},
+		{all, "a${/}b", "a/b"},
+		{dialect{curly: true}, "{env:X} ${X} {env:} {x", "x ${X} {env:} {x"},
+		{dialect{}, "${X} {env:X} $X", "${X} {env:X} $X"},
+	} {
+		tr := &translator{dialect: tt.d}
+		text := tr.text(tt.from)
+		if got, err := expanded(t, text); err != nil || got != tt.want {
+			t.Errorf("%q → %q → %q (%v), want %q", tt.from, text, got, err, tt.want)
+		}
+	}
+	for _, s := range []string{"${command:x}", "${file:/x}", "${env:A(B)}", "${input:never declared}"} {
+		tr := &translator{dialect: all}
+		if text := tr.text(s); len(tr.notes) != 1 {
+			t.Errorf("%q → %q says nothing", s, text)
+		} else if _, err := expanded(t, text); err == nil {
+			t.Errorf("%q → %q starts", s, text)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package clientfiles
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"retort/internal/base/seal"
+	"retort/internal/core"
+)
+
+// journal is what install has done to one file, oldest first. It is on disk before
+// the file is written; by the hashes one sees whether the last step came to pass.
+type journal struct {
+	Client string `json:"client"`
+	File   string `json:"file"` // behind links
+	Steps  []step `json:"steps"`
+
+	path string // of the journal, without .json
+}
+
+// step is one writing of a client's file.
+type step struct {
+	Time    time.Time   `json:"time"`
+	Existed bool        `json:"existed"`
+	Mode    fs.FileMode `json:"mode"`
+	Before  string      `json:"before"` // SHA-256 of the file
+	After   string      `json:"after"`
+	Backup  string      `json:"backup"`            // name of the file with what was there before
+	Entry   string      `json:"entry"`             // name of ours
+	Command string      `json:"command,omitempty"` // with which it starts Retort
+	Removed []removal   `json:"removed"`
+}
+
+// removal is what was taken out of one object of servers.
+type removal struct {
+	At      []string `json:"at"`
+	Members []member `json:"members"`
+}
+
+// openJournal reads what is known of a file; no steps if nothing is.
+func openJournal(home, client, target string) (*journal, error) {
+	path := filepath.Join(home, "clients", client+"-"+hash([]byte(target))[:16])
+	j := &journal{Client: client, File: target, path: path}
+	text, err := readBounded(path + ".json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return j, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, j)
+	}
+	if err == nil && (j.File != target || j.Client != client) {
+		err = errors.New("it is the journal of another file")
+	}
+	if err != nil {
+		return nil, core.Errorf(core.KindInvalidArguments, "clients.journal", "%s.json: %w", path, err).
+			WithHint("the backups beside it are the files as they were")
+	}
+	return j, nil
+}
+
+// begin writes down a step before it is done.
+func (j *journal) begin(s step, before []byte) error {
+	s.Backup = filepath.Base(j.path) + "." + strconv.Itoa(len(j.Steps)+1) + ".orig"
+	if err := seal.Replace(filepath.Join(filepath.Dir(j.path), s.Backup), before); err != nil {
+		return fileError(j.path, err)
+	}
+	j.Steps = append(j.Steps, s)
+	text, err := json.MarshalIndent(j, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := seal.Replace(j.path+".json", append(text, '\n')); err != nil {
+		return fileError(j.path, err)
+	}
+	return nil
+}
+
+// backup is the file as it was before a step.
+func (j *journal) backup(s step) ([]byte, error) {
+	text, err := readBounded(filepath.Join(filepath.Dir(j.path), filepath.Base(s.Backup)))
+	if err == nil && hash(text) != s.Before {
+		err = fmt.Errorf("the backup %s is not as it was written", s.Backup)
+	}
+	if err != nil {
+		return nil, fileError(j.path+".json", err)
+	}
+	return text, nil
+}
+
+// settle drops what a file shows not to have happened, or to have been undone by hand.
+func (j *journal) settle(f file, installed bool) {
+	for i, s := range j.Steps {
+		if now := hash(f.src); now == s.Before && now != s.After {
+			j.Steps = j.Steps[:i]
+			break
+		}
+	}
+	if !installed {
+		j.Steps = nil
+	}
+}
+
+// end removes the journal and its backups, once the file is restored.
+func (j *journal) end() {
+	backups, _ := filepath.Glob(escapeGlob(j.path) + ".*.orig")
+	for _, b := range append(backups, j.path+".json") {
+		_ = os.Remove(b) // what stays is in nobody's way
+	}
+}

@@ -1,0 +1,471 @@
+package clientfiles
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// jsonFile is JSON as editors write it: with comments, trailing commas and a byte
+// order mark. An empty file is an empty object.
+type jsonFile struct {
+	// read is what was made of the last texts, since some files have 25 MB; nil remembers nothing.
+	read *lastRead
+}
+
+// lastRead is what one operation has read.
+type lastRead struct {
+	text []byte // of tree
+	tree hujson.Value
+	made bool   // by an edit: the text was not read back yet
+	says []said // at most two, the newest last
+}
+
+// said is what a text says. Nobody changes it.
+type said struct {
+	text  []byte
+	whole map[string]any
+}
+
+const byteOrderMark = "\ufeff"
+
+// parse is the tree of a text. Only edit changes it.
+func (f jsonFile) parse(src []byte) (hujson.Value, *hujson.Object, error) {
+	v, known := f.read.of(src)
+	if !known {
+		var err error
+		if v, err = parseJSON(src); err != nil {
+			return v, nil, err
+		}
+		f.read.keep(src, v, false)
+	}
+	root, ok := v.Value.(*hujson.Object)
+	if !ok {
+		return v, nil, fmt.Errorf("it is not a JSON object")
+	}
+	return v, root, nil
+}
+
+func parseJSON(src []byte) (hujson.Value, error) {
+	body := bytes.Clone(bytes.TrimPrefix(src, []byte(byteOrderMark)))
+	if err := tooDeep(body); err != nil {
+		return hujson.Value{}, err
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		body = []byte("{}" + newline(src))
+	}
+	if endsOpen(body) {
+		body = append(body, '\n')
+	}
+	v, err := hujson.Parse(body)
+	if err != nil {
+		return v, fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "hujson: "))
+	}
+	return v, nil
+}
+
+// endsOpen reports whether a text may end in a line comment without a line break, which hujson refuses.
+func endsOpen(src []byte) bool {
+	return bytes.Contains(src[bytes.LastIndexByte(src, '\n')+1:], []byte("//"))
+}
+
+// of is the tree of a text, if it is known.
+func (r *lastRead) of(src []byte) (hujson.Value, bool) {
+	if r == nil || r.tree.Value == nil || !bytes.Equal(r.text, src) {
+		return hujson.Value{}, false
+	}
+	return r.tree, true
+}
+
+func (r *lastRead) keep(src []byte, v hujson.Value, made bool) {
+	if r != nil {
+		r.text, r.tree, r.made = src, v, made
+	}
+}
+
+// decode is what a text says. One that an edit has made is read back.
+func (f jsonFile) decode(src []byte) (map[string]any, error) {
+	if f.read != nil {
+		for _, s := range f.read.says {
+			if bytes.Equal(s.text, src) {
+				return s.whole, nil
+			}
+		}
+		if f.read.made {
+			f.read.keep(nil, hujson.Value{}, false)
+		}
+	}
+	v, _, err := f.parse(src)
+	if err != nil {
+		return nil, err
+	}
+	whole, _ := plainJSON(v).(map[string]any) // parse has seen that it is one
+	if r := f.read; r != nil {
+		r.says = append(r.says[max(0, len(r.says)-1):], said{src, whole})
+	}
+	return whole, nil
+}
+
+// plainJSON is what a tree says, numbers as they are written. Of a key that is written twice
+// the last counts.
+func plainJSON(v hujson.Value) any {
+	switch value := v.Value.(type) {
+	case *hujson.Object:
+		o := make(map[string]any, len(value.Members))
+		for _, m := range value.Members {
+			o[memberName(m)] = plainJSON(m.Value)
+		}
+		return o
+	case *hujson.Array:
+		list := make([]any, len(value.Elements))
+		for i, e := range value.Elements {
+			list[i] = plainJSON(e)
+		}
+		return list
+	case hujson.Literal:
+		switch value.Kind() {
+		case '"':
+			return unquoted(value)
+		case 't', 'f':
+			return value.Kind() == 't'
+		case 'n':
+			return nil
+		}
+		return json.Number(value)
+	}
+	return nil
+}
+
+// find is the object below the keys at, nil if there is none. Of a key that is
+// written twice it is the last, as for JSON.parse.
+func (jsonFile) find(root *hujson.Object, at []string) (*hujson.Object, error) {
+	for i, key := range at {
+		n := index(root, key)
+		if n < 0 {
+			return nil, nil
+		}
+		switch value := root.Members[n].Value.Value.(type) {
+		case *hujson.Object:
+			root = value
+		case hujson.Literal:
+			if value.Kind() == 'n' {
+				return nil, nil
+			}
+			return nil, fmt.Errorf("%s is not an object", strings.Join(at[:i+1], "."))
+		default:
+			return nil, fmt.Errorf("%s is not an object", strings.Join(at[:i+1], "."))
+		}
+	}
+	return root, nil
+}
+
+func index(o *hujson.Object, key string) int {
+	for i := len(o.Members) - 1; i >= 0; i-- {
+		if memberName(o.Members[i]) == key {
+			return i
+		}
+	}
+	return -1
+}
+
+func memberName(m hujson.ObjectMember) string {
+	name, _ := m.Name.Value.(hujson.Literal)
+	return unquoted(name)
+}
+
+// unquoted is a literal's text. Most have nothing that needs the decoder.
+func unquoted(l hujson.Literal) string {
+	special := func(b byte) bool { return b < ' ' || b == '\\' || b > '~' }
+	if l.Kind() != '"' || len(l) < 2 || slices.ContainsFunc(l, special) {
+		return l.String()
+	}
+	return string(l[1 : len(l)-1])
+}
+
+func (f jsonFile) members(src []byte, at []string) ([]member, error) {
+	_, root, err := f.parse(src)
+	if err != nil {
+		return nil, err
+	}
+	o, err := f.find(root, at)
+	if err != nil || o == nil {
+		return nil, err
+	}
+	var list []member
+	for _, m := range o.Members {
+		name := memberName(m)
+		if slices.Contains(names(list), name) {
+			return nil, fmt.Errorf("%q is written twice", name)
+		}
+		text := m.Value.Clone()
+		text.BeforeExtra, text.AfterExtra = nil, nil
+		strict := text.Clone()
+		strict.Minimize()
+		list = append(list, member{Name: name, Value: strict.Pack(), Text: text.String()})
+	}
+	return list, nil
+}
+
+// layout is how a file is indented.
+type layout struct {
+	newline string
+	unit    string // of one level
+	indent  string // of the members of the object that is edited
+	oneLine bool   // its members stand in one line
+	comma   bool   // there is one after its last member
+}
+
+func (f jsonFile) edit(src []byte, at, out []string, in []member) ([]byte, error) {
+	v, root, err := f.parse(src)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.find(root, at); err != nil {
+		return nil, err
+	}
+	f.read.keep(nil, hujson.Value{}, false) // the tree becomes that of the result
+	l := layout{newline: newline(src), unit: unit(root)}
+	o := root
+	for _, key := range at {
+		o = l.enter(o, key)
+	}
+	l.settle(o)
+	place := l.remove(o, out)
+	for i, m := range in {
+		if err := l.insert(o, place+i, m); err != nil {
+			return nil, err
+		}
+	}
+	text := v.Pack()
+	if endsOpen(src) {
+		text = bytes.TrimSuffix(text, []byte("\n"))
+	}
+	if bytes.HasPrefix(src, []byte(byteOrderMark)) {
+		text = append([]byte(byteOrderMark), text...)
+	}
+	f.read.keep(text, v, true)
+	return text, nil
+}
+
+// unit is the indentation of the first key of a file.
+func unit(root *hujson.Object) string {
+	if len(root.Members) > 0 {
+		if s, ok := indentation(root.Members[0].Name.BeforeExtra); ok && s != "" {
+			return s
+		}
+	}
+	return "  "
+}
+
+// indentation is the white space after the last line break of what stands before a key.
+func indentation(extra hujson.Extra) (string, bool) {
+	_, after, found := strings.Cut(string(extra), "\n")
+	for found {
+		if _, next, more := strings.Cut(after, "\n"); more {
+			after = next
+			continue
+		}
+		return after[:len(after)-len(strings.TrimLeft(after, " \t"))], true
+	}
+	return "", false
+}
+
+// enter goes into the object that is the value of key, which it makes if need be.
+func (l *layout) enter(o *hujson.Object, key string) *hujson.Object {
+	inner := l.indent + l.unit
+	if len(o.Members) > 0 {
+		if s, ok := indentation(o.Members[0].Name.BeforeExtra); ok {
+			inner = s
+		}
+	}
+	i := index(o, key)
+	if i < 0 {
+		i = len(o.Members)
+		l.put(o, i, hujson.ObjectMember{
+			Name:  hujson.Value{BeforeExtra: hujson.Extra(l.newline + inner), Value: hujson.String(key)},
+			Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: &hujson.Object{}},
+		}, l.indent)
+	}
+	next, ok := o.Members[i].Value.Value.(*hujson.Object)
+	if !ok { // null
+		next = &hujson.Object{}
+		o.Members[i].Value.Value = next
+	}
+	l.indent = inner
+	return next
+}
+
+// settle finds out how the members of o are written. l.indent is that of its key.
+func (l *layout) settle(o *hujson.Object) {
+	outer := l.indent
+	l.indent = outer + l.unit
+	if len(o.Members) == 0 {
+		if !strings.Contains(string(o.AfterExtra), "\n") {
+			o.AfterExtra = slices.Concat(o.AfterExtra, hujson.Extra(l.newline+outer))
+		}
+		return
+	}
+	s, ok := indentation(o.Members[0].Name.BeforeExtra)
+	if ok {
+		l.indent = s
+	}
+	l.oneLine = !ok
+}
+
+// remove takes members out and says where the first of them was. Comments stay.
+func (l *layout) remove(o *hujson.Object, out []string) int {
+	place := -1
+	var kept []hujson.ObjectMember
+	var pending hujson.Extra // comments of what was removed
+	l.comma = len(o.Members) > 0 && o.Members[len(o.Members)-1].Value.AfterExtra != nil
+	for _, m := range o.Members {
+		if !slices.Contains(out, memberName(m)) {
+			m.Name.BeforeExtra = l.join(pending, m.Name.BeforeExtra)
+			kept, pending = append(kept, m), nil
+			continue
+		}
+		if place < 0 {
+			place = len(kept)
+		}
+		for _, extra := range []hujson.Extra{m.Name.BeforeExtra, m.Name.AfterExtra, m.Value.BeforeExtra, m.Value.AfterExtra} {
+			if hasComment(extra) {
+				pending = l.join(pending, bytes.TrimRight(extra, " \t\r\n"))
+			}
+		}
+	}
+	o.AfterExtra = l.join(pending, o.AfterExtra)
+	o.Members = kept
+	if n := len(kept); n > 0 && !l.comma {
+		l.endWithoutComma(o, n-1)
+	}
+	if place < 0 {
+		return len(kept)
+	}
+	return place
+}
+
+// join puts what may end in a line comment before something else.
+func (l *layout) join(first, then hujson.Extra) hujson.Extra {
+	between := ""
+	if endsInLineComment(first) && !bytes.HasPrefix(bytes.TrimLeft(then, " \t\r"), []byte("\n")) {
+		between = l.newline
+	}
+	return slices.Concat(first, hujson.Extra(between), then)
+}
+
+// endWithoutComma makes a member the last of an object.
+func (l *layout) endWithoutComma(o *hujson.Object, i int) {
+	last := &o.Members[i].Value
+	if hasComment(last.AfterExtra) {
+		o.AfterExtra = l.join(last.AfterExtra, o.AfterExtra)
+	}
+	last.AfterExtra = nil
+}
+
+func hasComment(extra hujson.Extra) bool { return bytes.IndexByte(extra, '/') >= 0 }
+
+// endsInLineComment says whether the last comment ends with its line.
+func endsInLineComment(extra hujson.Extra) bool {
+	for rest := bytes.TrimSpace(extra); len(rest) > 0; rest = bytes.TrimSpace(rest) {
+		line := bytes.HasPrefix(rest, []byte("//"))
+		ending := "*/"
+		if line {
+			ending = "\n"
+		}
+		_, after, found := bytes.Cut(rest[2:], []byte(ending))
+		if !found {
+			return line
+		}
+		rest = after
+	}
+	return false
+}
+
+func (l *layout) insert(o *hujson.Object, at int, m member) error {
+	text, err := l.text(m)
+	if err != nil {
+		return err
+	}
+	value, err := hujson.Parse([]byte(text))
+	if err != nil {
+		return err
+	}
+	value.BeforeExtra = hujson.Extra(" ")
+	before := hujson.Extra(l.newline + l.indent)
+	if l.oneLine {
+		before = hujson.Extra(" ")
+		if at == 0 {
+			before = nil
+		}
+	}
+	outer := strings.TrimSuffix(l.indent, l.unit)
+	l.put(o, at, hujson.ObjectMember{Name: hujson.Value{BeforeExtra: before, Value: hujson.String(m.Name)}, Value: value}, outer)
+	return nil
+}
+
+// put inserts a member, and keeps whether there is a comma after the last one.
+func (l *layout) put(o *hujson.Object, at int, m hujson.ObjectMember, outer string) {
+	n := len(o.Members)
+	if at == n && (l.comma || n > 0 && o.Members[n-1].Value.AfterExtra != nil) {
+		m.Value.AfterExtra = hujson.Extra{}
+	}
+	if at == n && !l.oneLine {
+		before, after := splitEnd(o.AfterExtra)
+		m.Name.BeforeExtra = append(before, m.Name.BeforeExtra...)
+		if o.AfterExtra = after; !bytes.ContainsRune(after, '\n') {
+			o.AfterExtra = hujson.Extra(l.newline + outer)
+		}
+	}
+	if at < n && n > 0 && l.oneLine && at == 0 && len(o.Members[0].Name.BeforeExtra) == 0 {
+		o.Members[0].Name.BeforeExtra = hujson.Extra(" ")
+	}
+	o.Members = slices.Insert(o.Members, at, m)
+}
+
+// splitEnd parts what stands before a closing bracket: comments, and the white space
+// of the bracket's own line.
+func splitEnd(extra hujson.Extra) (before, after hujson.Extra) {
+	text := strings.TrimRight(string(extra), " \t\r\n")
+	return hujson.Extra(text), extra[len(text):]
+}
+
+// text is a value as it is written into this file.
+func (l *layout) text(m member) (string, error) {
+	if m.Text != "" {
+		return m.Text, nil
+	}
+	if l.oneLine {
+		return string(m.Value), nil
+	}
+	value, err := hujson.Parse(m.Value)
+	if err != nil {
+		return "", err
+	}
+	l.spread(&value, l.indent)
+	return value.String(), nil
+}
+
+// spread writes objects with a key a line, and lists in one line.
+func (l *layout) spread(v *hujson.Value, indent string) {
+	switch value := v.Value.(type) {
+	case *hujson.Array:
+		for i := range value.Elements {
+			if i > 0 {
+				value.Elements[i].BeforeExtra = hujson.Extra(" ")
+			}
+		}
+	case *hujson.Object:
+		for i := range value.Members {
+			value.Members[i].Name.BeforeExtra = hujson.Extra(l.newline + indent + l.unit)
+			value.Members[i].Value.BeforeExtra = hujson.Extra(" ")
+			l.spread(&value.Members[i].Value, indent+l.unit)
+		}
+		if len(value.Members) > 0 {
+			value.AfterExtra = hujson.Extra(l.newline + indent)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package clientfiles
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"retort/internal/devel/testenv"
+)
+
+// victim is the environment variable that makes this test binary a child process that tests can
+// kill. Its value is "install" or "uninstall" and, after a space, the folder to work in. The child
+// prints 1 when it is done.
+const victim = "RETORT_TEST_VICTIM"
+
+func TestMain(m *testing.M) {
+	what, dir, killable := strings.Cut(os.Getenv(victim), " ")
+	if !killable {
+		os.Exit(m.Run())
+	}
+	e := Environment{GOOS: runtime.GOOS, UserHome: filepath.Join(dir, "user"), Dir: dir, Getenv: func(string) string { return "" }}
+	o := InstallOptions{Client: "claude-code", Out: filepath.Join(dir, "ours", "mcp.json"), Home: filepath.Join(dir, "data"), Command: "/usr/bin/retort", Args: []string{"serve"}}
+	do := Install
+	if what == "uninstall" {
+		do = Uninstall
+	}
+	if _, err := do(e, o); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(1)
+}
+
+// killed runs install or uninstall in a child process, kills it after a number of changes in the
+// folders that it writes, and reports whether it was done before that.
+func killed(t *testing.T, dir, what string, changes int) bool {
+	t.Helper()
+	folders := []string{filepath.Join(dir, "user"), filepath.Join(dir, "ours"), filepath.Join(dir, "data")}
+	return testenv.KilledAtChange(t, victim, what+" "+dir, folders, changes, 0) == 1
+}
+
+// whole runs install or uninstall in a child process to the end.
+func whole(t *testing.T, dir, what string) {
+	t.Helper()
+	if !killed(t, dir, what, math.MaxInt) {
+		t.Fatalf("%s has not ended", what)
+	}
+}
+
+// Killed at any moment, an install or uninstall leaves the client's file whole, as it was or as
+// it will be, and our file with all that left the client's; an uninstall restores every byte.
+func TestKilledAtAnyMoment(t *testing.T) {
+	const kills = 16 // more than an install or uninstall makes changes
+	dir := t.TempDir()
+	file, ours := filepath.Join(dir, "user", ".claude.json"), filepath.Join(dir, "ours", "mcp.json")
+	before := []byte("{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a\"}, \"b\": {\"url\": \"https://b.example\"},\n  },\n  \"history\": [" +
+		strings.Repeat("\"what was said, and said again\", ", 4_000) + "1],\n}\n")
+	read := func(path string) []byte { text, _ := os.ReadFile(path); return text }
+	for _, folder := range []string{filepath.Dir(file), filepath.Dir(ours), filepath.Join(dir, "data")} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(file, before, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	whole(t, dir, "install")
+	after := read(file)
+	whole(t, dir, "uninstall")
+	if bytes.Equal(before, after) || !bytes.Equal(read(file), before) {
+		t.Fatal("without a kill it does not work")
+	}
+	seen := map[string]int{}
+	check := func(what string, n int) {
+		t.Helper()
+		switch now := read(file); {
+		case bytes.Equal(now, before):
+			seen[what+", old"]++
+		case bytes.Equal(now, after):
+			seen[what+", new"]++
+			if text := string(read(ours)); !strings.Contains(text, `"a"`) || !strings.Contains(text, "https://b.example") {
+				t.Errorf("%s, kill %d: servers are lost: %s", what, n, text)
+			}
+		default:
+			t.Fatalf("%s, kill %d: the file has %d bytes, neither what it had nor what it will have", what, n, len(now))
+		}
+	}
+	for n := range kills {
+		killed(t, dir, "install", n+1)
+		check("install", n)
+		if n%2 == 1 {
+			whole(t, dir, "install")
+			if !bytes.Equal(read(file), after) {
+				t.Fatalf("kill %d: a second install ends elsewhere", n)
+			}
+			killed(t, dir, "uninstall", (n+1)/2)
+			check("uninstall", n)
+		}
+		whole(t, dir, "uninstall")
+		if !bytes.Equal(read(file), before) {
+			t.Fatalf("kill %d: not restored", n)
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 && runtime.GOOS != "windows" {
+			t.Fatalf("kill %d: %v %v", n, info.Mode(), err)
+		}
+	}
+	for _, at := range []string{filepath.Dir(file), filepath.Dir(ours)} {
+		if left, _ := filepath.Glob(filepath.Join(at, ".retort-*")); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	}
+	t.Logf("%d kills: %v", kills*3/2, seen)
+}

@@ -1,0 +1,96 @@
+package clientfiles
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLargeFile checks that a client's file with 25 MB of history is changed and restored like any
+// other.
+func TestLargeFile(t *testing.T) {
+	m := newMachine(t, "linux")
+	file := m.userFile("claude-code")
+	text := []byte(fmt.Sprintf(`{"mcpServers": {"a": {"command": "a"}}, "projects": {%q: {"mcpServers": {"b": {"command": "b"}}, "history": [%s{}]}}}`,
+		m.Dir, strings.Repeat(`{"display": "what was said, and said again, \"quoted\"", "n": 12345678901234567890}, `, 300_000)))
+	m.write(file, text)
+	if done := m.install(m.options("claude-code")); len(done.Moved) != 2 {
+		t.Errorf("%+v", done.Moved)
+	}
+	m.uninstall(m.options("claude-code"))
+	if string(m.read(file)) != string(text) {
+		t.Error("not restored")
+	}
+}
+
+// However often an operation looks at a file, it is parsed once for each text.
+func TestParsedOnce(t *testing.T) {
+	m := newMachine(t, "linux")
+	c, _ := Find("claude-code")
+	f := c.format.(jsonFile)
+	src := []byte(`{"mcpServers": {"a": {"command": "a"}}, "projects": {"` + m.Dir + `": {"mcpServers": {"b": {"command": "b"}}}}}`)
+	first, root, err := f.parse(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, same, _ := f.parse([]byte(string(src)))
+	if root != same || first.Value != again.Value {
+		t.Error("parsed again")
+	}
+	whole, _ := f.decode(src)
+	if _, err := f.members(src, []string{"mcpServers"}); err != nil {
+		t.Fatal(err)
+	}
+	result, err := editedAll(f, src, []change{{[]string{"mcpServers"}, []string{"a"}, nil}, {[]string{"projects", m.Dir, "mcpServers"}, []string{"b"}, nil}})
+	if err != nil || strings.Contains(string(result), "command") {
+		t.Fatalf("%s %v", result, err)
+	}
+	if before, _ := f.decode(src); fmt.Sprint(before) != fmt.Sprint(whole) || !strings.Contains(fmt.Sprint(whole), "command") {
+		t.Error("what was read has been changed")
+	}
+	if f.read.made {
+		t.Error("what was edited was not read back")
+	}
+}
+
+// Servers that a person has for other projects are named, and imported only in those.
+func TestOtherProjects(t *testing.T) {
+	m := newMachine(t, "linux")
+	other := filepath.Join(filepath.Dir(m.Dir), "other")
+	m.write(m.userFile("claude-code"), fmt.Appendf(nil, `{"mcpServers": {"a": {"command": "a"}}, "projects": {%q: {"mcpServers": {"mine": {"command": "m"}}}, %q: {"mcpServers": {"theirs": {"command": "t"}}}, "/empty": {}}}`, m.Dir, other))
+	done, err := Import(m.Environment, ImportOptions{Out: m.out, Home: m.home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, s := range done.Servers {
+		got += fmt.Sprintf("%s %s %s; ", s.Name, s.State, s.Reason)
+	}
+	if want := "a added ; mine added ; theirs left it is for " + other + " alone: import --project there; "; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	m.write(filepath.Join(other, "README"), nil)
+	there := m.Environment
+	there.Dir = other
+	done, err = Import(there, ImportOptions{Project: true, Out: filepath.Join(other, "retort.json"), Home: m.home})
+	if err != nil || len(done.Servers) != 1 || done.Servers[0].Name != "theirs" || done.Servers[0].State != Added {
+		t.Errorf("%+v %v", done, err)
+	}
+}
+
+// Gemini CLI replaces %VAR% on Windows, and nowhere else; other clients never do.
+func TestPercent(t *testing.T) {
+	for _, c := range []struct{ client, system, want string }{
+		{"gemini", "windows", `"KEY":"a${MY_KEY}b 100% %x y%"`}, {"gemini", "linux", `"KEY":"a%MY_KEY%b 100% %x y%"`}, {"cursor", "windows", `"KEY":"a%MY_KEY%b 100% %x y%"`},
+	} {
+		m := newMachine(t, c.system)
+		m.write(m.userFile(c.client), []byte(`{"mcpServers": {"a": {"command": "a", "env": {"KEY": "a%MY_KEY%b 100% %x y%"}}}}`))
+		if _, err := Import(m.Environment, ImportOptions{Out: m.out, Home: m.home}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.ReplaceAll(string(m.read(m.out)), `": "`, `":"`); !strings.Contains(got, c.want) {
+			t.Errorf("%s on %s: %s", c.client, c.system, got)
+		}
+	}
+}

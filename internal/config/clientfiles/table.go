@@ -1,0 +1,183 @@
+package clientfiles
+
+import (
+	"maps"
+	"slices"
+)
+
+// Table is every client that Retort knows. Shapes and paths are those of the clients'
+// own documentation. What is read of large files is remembered in it: it is for one operation.
+func Table() []Client {
+	all := append(known(), further()...)
+	for i := range all {
+		if all[i].format == (jsonFile{}) {
+			all[i].format = jsonFile{&lastRead{}}
+		}
+	}
+	return all
+}
+
+func known() []Client {
+	return []Client{
+		{
+			Name: "claude-code", Title: "Claude Code", format: jsonFile{}, dialect: dialect{braces: true},
+			fields: fields(map[string]meaning{"type": ofType, "timeout": ofTimeout}),
+			entry:  withType("stdio"),
+			places: []place{
+				{scope: User, files: []string{"{claude}/.claude.json"}, at: []string{"mcpServers"}},
+				{scope: Local, files: []string{"{claude}/.claude.json"}, at: []string{"projects", "{dir}", "mcpServers"}},
+				{scope: Project, files: []string{"{project}/.mcp.json"}, at: []string{"mcpServers"}},
+			},
+		},
+		{
+			Name: "claude-desktop", Title: "Claude Desktop", format: jsonFile{},
+			fields: fields(map[string]meaning{"type": ofType}), entry: plain,
+			places: []place{{scope: User, files: []string{"{app}/Claude/claude_desktop_config.json"}, at: []string{"mcpServers"}}},
+		},
+		{
+			Name: "cursor", Title: "Cursor", format: jsonFile{}, dialect: dialect{prefixed: true},
+			fields: fields(map[string]meaning{"envFile": ofEnvFile, "type": ofType}), entry: plain,
+			places: []place{
+				{scope: User, files: []string{"{home}/.cursor/mcp.json"}, at: []string{"mcpServers"}},
+				{scope: Project, files: []string{"{project}/.cursor/mcp.json"}, at: []string{"mcpServers"}},
+			},
+		},
+		{
+			Name: "vscode", Title: "VS Code", format: jsonFile{}, dialect: dialect{prefixed: true},
+			fields: fields(map[string]meaning{"envFile": ofEnvFile, "type": ofType, "gallery": ofNothing, "version": ofNothing}),
+			entry:  withType("stdio"),
+			places: []place{
+				{scope: User, files: []string{"{app}/Code/User/mcp.json"}, at: []string{"servers"}},
+				{scope: User, files: []string{"{app}/Code/User/profiles/*/mcp.json"}, at: []string{"servers"}, readOnly: true},
+				{scope: User, files: []string{"{app}/Code - Insiders/User/mcp.json"}, at: []string{"servers"}, readOnly: true},
+				{scope: Project, files: []string{"{project}/.vscode/mcp.json"}, at: []string{"servers"}},
+			},
+		},
+		{
+			Name: "codex", Title: "Codex", format: tomlFile{},
+			fields: fields(map[string]meaning{
+				"http_headers": ofHeaders, "env_http_headers": ofEnvHeaders, "bearer_token_env_var": ofBearer,
+				"env_vars": ofEnvNames, "tool_timeout_sec": ofSeconds, "enabled": ofEnabled,
+				"enabled_tools": ofAllow, "disabled_tools": ofDeny, "startup_timeout_sec": ofNothing, "startup_timeout_ms": ofNothing,
+			}),
+			entry: plain,
+			places: []place{
+				{scope: User, files: []string{"{codex}/config.toml"}, at: []string{"mcp_servers"}},
+				{scope: Project, files: []string{"{project}/.codex/config.toml"}, at: []string{"mcp_servers"}},
+			},
+		},
+		{
+			Name: "windsurf", Title: "Windsurf", format: jsonFile{}, dialect: dialect{prefixed: true},
+			fields: fields(map[string]meaning{"type": ofType, "serverUrl": ofURL, "disabledTools": ofDeny, "serverURL": ofURL}), entry: plain,
+			places: []place{{scope: User, files: []string{"{home}/.codeium/windsurf/mcp_config.json"}, at: []string{"mcpServers"}}},
+		},
+	}
+}
+
+func further() []Client {
+	return []Client{
+		{
+			Name: "gemini", Title: "Gemini CLI", format: jsonFile{}, dialect: dialect{braces: true, dollar: true, percent: true},
+			fields: fields(map[string]meaning{
+				"type": ofType, "httpUrl": ofHTTP, "timeout": ofTimeout, "includeTools": ofAllow, "excludeTools": ofDeny, "description": ofNothing,
+			}),
+			entry: plain, disabled: geminiDisabled,
+			places: []place{
+				{scope: User, files: []string{"{home}/.gemini/settings.json"}, at: []string{"mcpServers"}},
+				{scope: Project, files: []string{"{project}/.gemini/settings.json"}, at: []string{"mcpServers"}},
+			},
+		},
+		{
+			Name: "zed", Title: "Zed", format: jsonFile{},
+			fields: fields(map[string]meaning{"source": ofNothing, "enabled": ofEnabled, "path": ofCommand}),
+			entry: func(command string, args []string) map[string]any {
+				return merged(plain(command, args), "source", "custom")
+			},
+			problem: zedProblem,
+			places: []place{
+				{scope: User, files: []string{"{zed}/settings.json"}, at: []string{"context_servers"}},
+				{scope: Project, files: []string{"{project}/.zed/settings.json"}, at: []string{"context_servers"}},
+			},
+		},
+		{
+			Name: "opencode", Title: "opencode", format: jsonFile{}, dialect: dialect{curly: true},
+			fields: fields(map[string]meaning{"type": ofType, "environment": ofEnv, "enabled": ofEnabled}),
+			entry: func(command string, args []string) map[string]any {
+				return map[string]any{"type": "local", "command": append([]string{command}, args...), "enabled": true}
+			},
+			places: []place{
+				{scope: User, files: []string{"{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc", "{config}/opencode/config.json"}, at: []string{"mcp"}},
+				{scope: Project, files: []string{"{project}/opencode.json", "{project}/opencode.jsonc", "{project}/.opencode/opencode.json", "{project}/.opencode/opencode.jsonc"}, at: []string{"mcp"}},
+			},
+		},
+		{
+			Name: "goose", Title: "Goose", format: yamlFile{}, dialect: dialect{inHeaders: true},
+			fields: fields(map[string]meaning{
+				"type": ofType, "cmd": ofCommand, "envs": ofEnv, "env_keys": ofKeyring, "uri": ofURL, "timeout": ofSeconds, "enabled": ofEnabled,
+				"available_tools": ofAllow, "name": ofNothing, "description": ofNothing, "bundled": ofNothing, "display_name": ofNothing,
+			}),
+			entry: func(command string, args []string) map[string]any {
+				return map[string]any{
+					"enabled": true, "type": "stdio", "name": "retort", "description": "one MCP server in front of all others",
+					"cmd": command, "args": args, "envs": map[string]any{}, "timeout": 300,
+				}
+			},
+			problem: gooseProblem,
+			places:  []place{{scope: User, files: []string{"{goose}/config.yaml"}, at: []string{"extensions"}}},
+		},
+		{
+			Name: "lm-studio", Title: "LM Studio", format: jsonFile{},
+			fields: fields(map[string]meaning{"type": ofType}), entry: plain,
+			places: []place{{scope: User, files: []string{"{home}/.lmstudio/mcp.json"}, at: []string{"mcpServers"}}},
+		},
+	}
+}
+
+// fields are those that nearly every client has, and its own.
+func fields(own map[string]meaning) map[string]meaning {
+	all := map[string]meaning{
+		"command": ofCommand, "args": ofArgs, "env": ofEnv, "cwd": ofCwd, "url": ofURL, "headers": ofHeaders, "disabled": ofDisabled,
+	}
+	maps.Copy(all, own)
+	return all
+}
+
+func plain(command string, args []string) map[string]any {
+	return map[string]any{"command": command, "args": args}
+}
+
+func withType(kind string) func(string, []string) map[string]any {
+	return func(command string, args []string) map[string]any {
+		return merged(plain(command, args), "type", kind)
+	}
+}
+
+func merged(m map[string]any, key string, value any) map[string]any {
+	m[key] = value
+	return m
+}
+
+// zedProblem finds servers that an extension of Zed brings.
+func zedProblem(entry map[string]any) string {
+	if entry["source"] == "extension" || entry["command"] == nil && entry["url"] == nil {
+		return "an extension of Zed brings it"
+	}
+	return ""
+}
+
+// gooseProblem finds what Goose brings itself.
+func gooseProblem(entry map[string]any) string {
+	switch kind, _ := entry["type"].(string); kind {
+	case "builtin", "platform", "frontend", "inline_python":
+		return "it is a part of Goose (" + kind + ")"
+	}
+	return ""
+}
+
+// geminiDisabled reads the lists of servers that may start, and that may not.
+func geminiDisabled(whole map[string]any, name string) bool {
+	lists, _ := whole["mcp"].(map[string]any)
+	allowed, some := lists["allowed"].([]any)
+	excluded, _ := lists["excluded"].([]any)
+	return some && len(allowed) > 0 && !slices.Contains(allowed, any(name)) || slices.Contains(excluded, any(name))
+}

@@ -1,0 +1,340 @@
+package clientfiles
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// yamlFile is one YAML document. Servers are a mapping in block style below one key
+// of the document's own mapping.
+type yamlFile struct{}
+
+// Bounds within which the parser is quick.
+const (
+	maxYAML   = 256 << 10 // bytes
+	maxTokens = 20_000
+)
+
+// parse is the document's mapping, empty for an empty file.
+func (yamlFile) parse(src []byte) (root []*ast.MappingValueNode, err error) {
+	defer func() {
+		// The parser panics on a few malformed inputs.
+		if r := recover(); r != nil {
+			root, err = nil, errors.New("it is not YAML")
+		}
+	}()
+	if len(src) > maxYAML {
+		return nil, fmt.Errorf("it is larger than %d KB", maxYAML>>10)
+	}
+	if err := tooDeep(src); err != nil {
+		return nil, err
+	}
+	text := unix(src)
+	if strings.Contains(text, "\r") {
+		return nil, errors.New("it has line ends that are not understood")
+	}
+	tokens := lexer.Tokenize(text)
+	if len(tokens) > maxTokens {
+		return nil, errors.New("it is too large")
+	}
+	dashes, line := 0, 0
+	for _, t := range tokens {
+		if t.Position.Line != line {
+			dashes, line = 0, t.Position.Line
+		}
+		switch t.Type {
+		case token.SequenceEntryType, token.MappingKeyType:
+			if dashes++; dashes > maxDepth {
+				return nil, errors.New("it is too deeply nested")
+			}
+		case token.AnchorType, token.AliasType, token.TagType, token.MergeKeyType:
+			return nil, fmt.Errorf("line %d: anchors, aliases and tags are not understood", line)
+		}
+	}
+	file, err := parser.Parse(tokens, parser.ParseComments)
+	if err != nil {
+		return nil, yamlProblem(err)
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		switch {
+		case doc.Body == nil || doc.Body.Type() == ast.CommentType:
+		case body != nil:
+			return nil, errors.New("it has more than one document")
+		default:
+			body = doc.Body
+		}
+	}
+	return mapping(body)
+}
+
+func yamlProblem(err error) error {
+	var e yaml.Error
+	if !errors.As(err, &e) || e.GetToken() == nil {
+		return errors.New("it is not YAML")
+	}
+	return fmt.Errorf("line %d, column %d: %s", e.GetToken().Position.Line, e.GetToken().Position.Column, e.GetMessage())
+}
+
+func mapping(n ast.Node) ([]*ast.MappingValueNode, error) {
+	switch n := n.(type) {
+	case nil, *ast.NullNode:
+		return nil, nil
+	case *ast.StringNode:
+		if n.Value == "" {
+			return nil, nil
+		}
+	case *ast.MappingNode:
+		return n.Values, nil
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}, nil
+	}
+	return nil, fmt.Errorf("line %d: this is not a mapping", n.GetToken().Position.Line)
+}
+
+func (f yamlFile) decode(src []byte) (map[string]any, error) {
+	if _, err := f.parse(src); err != nil {
+		return nil, err
+	}
+	whole := map[string]any{}
+	if err := yaml.Unmarshal([]byte(unix(src)), &whole); err != nil {
+		return nil, yamlProblem(err)
+	}
+	if whole == nil {
+		whole = map[string]any{}
+	}
+	return whole, nil
+}
+
+// unix is a text as the parser counts its lines: without carriage returns and mark.
+func unix(src []byte) string {
+	return strings.ReplaceAll(strings.TrimPrefix(string(src), byteOrderMark), "\r\n", "\n")
+}
+
+// yamlMember is a member and the lines where it stands.
+type yamlMember struct {
+	name string
+	span
+}
+
+// yamlPlace is the mapping of servers. Members is nil where there is none.
+type yamlPlace struct {
+	key     span // the line of its key; from == to if there is none
+	end     int  // behind what belongs to it
+	indent  string
+	members []yamlMember
+	flow    bool // it is written in brackets, and has members
+}
+
+// place finds the mapping of servers.
+func (f yamlFile) place(src []byte, key string) (yamlPlace, error) {
+	root, err := f.parse(src)
+	if err != nil {
+		return yamlPlace{}, err
+	}
+	lines := lineOffsets(src)
+	at := func(n ast.Node) int { return lines[n.GetToken().Position.Line-1] }
+	p := yamlPlace{end: len(src), key: span{len(src), len(src)}, indent: "  "}
+	for i, v := range root {
+		if keyText(v) != key {
+			continue
+		}
+		p.key = span{at(v.Key), lineEnd(src, at(v.Key))}
+		if i+1 < len(root) {
+			p.end = at(root[i+1].Key)
+		}
+		values, err := mapping(v.Value)
+		if err != nil {
+			return p, err
+		}
+		if m, ok := v.Value.(*ast.MappingNode); ok && m.IsFlowStyle {
+			p.flow = len(values) > 0
+			p.end = p.key.to
+		}
+		for j, m := range values {
+			column := m.Key.GetToken().Position.Column - 1
+			p.indent = strings.Repeat(" ", column)
+			end := p.end
+			if j+1 < len(values) {
+				end = at(values[j+1].Key)
+			}
+			p.members = append(p.members, yamlMember{keyText(m), span{at(m.Key), backTo(src, at(m.Key), end, column)}})
+		}
+		if len(values) == 0 {
+			p.end = p.key.to
+		}
+	}
+	return p, nil
+}
+
+func keyText(v *ast.MappingValueNode) string {
+	if s, ok := v.Key.(*ast.StringNode); ok {
+		return s.Value
+	}
+	return v.Key.GetToken().Value
+}
+
+// lineOffsets are the offsets at which lines begin.
+func lineOffsets(src []byte) []int {
+	offsets := []int{len(src) - len(bytes.TrimPrefix(src, []byte(byteOrderMark)))}
+	for i, c := range src {
+		if c == '\n' {
+			offsets = append(offsets, i+1)
+		}
+	}
+	return offsets
+}
+
+// backTo moves an end back over empty lines, and over comments that stand no deeper
+// than a member: they belong to what follows.
+func backTo(src []byte, from, end, column int) int {
+	for end > from {
+		start := lineStart(src, end-1)
+		line := bytes.TrimRight(src[start:end], "\r\n")
+		text := bytes.TrimLeft(line, " \t")
+		if start <= from || len(text) > 0 && (text[0] != '#' || len(line)-len(text) > column) {
+			return end
+		}
+		end = start
+	}
+	return end
+}
+
+func (f yamlFile) members(src []byte, at []string) ([]member, error) {
+	p, err := f.place(src, at[0])
+	if err != nil {
+		return nil, err
+	}
+	whole, err := f.decode(src)
+	if err != nil {
+		return nil, err
+	}
+	o, err := object(whole, at)
+	if err != nil {
+		return nil, err
+	}
+	var list []member
+	for _, m := range p.members {
+		if slices.Contains(names(list), m.name) {
+			return nil, fmt.Errorf("%q is written twice", m.name)
+		}
+		value, err := compact(o[m.name])
+		if err != nil {
+			return nil, err
+		}
+		text := string(src[m.from:m.to])
+		if p.flow {
+			text = ""
+		}
+		list = append(list, member{Name: m.name, Value: value, Text: text})
+	}
+	return list, nil
+}
+
+func (f yamlFile) edit(src []byte, at, out []string, in []member) ([]byte, error) {
+	p, err := f.place(src, at[0])
+	if err != nil {
+		return nil, err
+	}
+	if p.flow {
+		return nil, fmt.Errorf("%s is written in brackets; write one key a line", at[0])
+	}
+	nl := newline(src)
+	place, kept := -1, 0
+	var spans []span
+	for _, m := range p.members {
+		if !slices.Contains(out, m.name) {
+			kept++
+			continue
+		}
+		if place < 0 {
+			place = m.from
+		}
+		spans = append(spans, m.span)
+	}
+	text, err := f.blocks(in, p.indent, nl)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case place >= 0:
+	case len(p.members) > 0:
+		place = p.members[len(p.members)-1].to
+	default:
+		place = p.key.to
+	}
+	if place == len(src) && len(src) > 0 && !bytes.HasSuffix(src, []byte("\n")) && len(spans) == 0 {
+		text = nl + text
+	}
+	if kept == 0 { // the key must stand alone in its line, or say that nothing follows
+		return f.head(src, p, at[0], spans, place, text, nl), nil
+	}
+	return cut(src, spans, place, text), nil
+}
+
+// head writes the key of servers anew, where all members go, or there were none.
+func (yamlFile) head(src []byte, p yamlPlace, key string, spans []span, place int, text, nl string) []byte {
+	switch {
+	case text == "" || text == nl:
+		return cut(src, append(spans, p.key), p.key.from, key+": {}"+nl)
+	case len(p.members) > 0:
+		return cut(src, spans, place, text)
+	}
+	lead := ""
+	if p.key.from == len(src) && len(src) > 0 && !bytes.HasSuffix(src, []byte("\n")) {
+		lead = nl
+	}
+	if _, comment, found := strings.Cut(string(src[p.key.from:p.key.to]), "#"); found {
+		key += ": #" + strings.TrimRight(comment, "\r\n")
+	} else {
+		key += ":"
+	}
+	return cut(src, []span{p.key}, p.key.from, lead+key+nl+strings.TrimPrefix(text, nl))
+}
+
+func (yamlFile) blocks(in []member, indent, nl string) (string, error) {
+	text := ""
+	for _, m := range in {
+		if m.Text != "" {
+			text += strings.TrimRight(m.Text, "\r\n") + nl
+			continue
+		}
+		dec := json.NewDecoder(bytes.NewReader(m.Value))
+		dec.UseNumber()
+		var o map[string]any
+		if err := dec.Decode(&o); err != nil {
+			return "", err
+		}
+		text += indent + yamlKey(m.Name) + ":" + nl
+		for _, k := range sortedKeys(o) {
+			value, err := compact(o[k])
+			if err != nil {
+				return "", err
+			}
+			text += indent + "  " + yamlKey(k) + ": " + string(value) + nl
+		}
+	}
+	return text, nil
+}
+
+func yamlKey(k string) string {
+	plain := func(r rune) bool { return r == '_' || r == '-' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
+	if k != "" && k[0] != '-' && !strings.ContainsFunc(k, func(r rune) bool { return !plain(r) }) && !slices.Contains([]string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(k)) {
+		return k
+	}
+	text, err := compact(k)
+	if err != nil { // texts always marshal
+		return `""`
+	}
+	return string(text)
+}

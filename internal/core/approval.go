@@ -1,0 +1,340 @@
+package core
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Question is what a person is asked before a program runs, or before a call of
+// it leaves.
+type Question struct {
+	Execution string   `json:"execution_id"`
+	Session   string   `json:"session,omitempty"`
+	Principal string   `json:"principal,omitempty"`
+	Client    string   `json:"client,omitempty"` // name and version of the MCP client
+	Language  Language `json:"language,omitempty"`
+	Code      string   `json:"code,omitempty"`   // the program, as written; empty for a call without one
+	Skills    []Skill  `json:"skills,omitempty"` // that the program imports, and those that they import
+	// Server and Tool name the call that waits; they are empty if it is the
+	// program that waits, before it runs.
+	Server    string          `json:"server,omitempty"`
+	Tool      string          `json:"tool,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"` // in full, as they leave
+	Shown     json.RawMessage `json:"-"`                   // the arguments as a model may see them; as they are if nil
+	// Spans says that a yes, whatever its scope, covers the calls of the same run that send the same kinds of personal
+	// data to the same tool.
+	Spans bool `json:"-"`
+	// ShowInForms says that a client's form may have Arguments and not Shown, since only the person sees it.
+	ShowInForms bool       `json:"-"`
+	Outlines    []string   `json:"-"`                  // of the personal values behind tokens in what is shown, one line each
+	Effect      string     `json:"effect,omitempty"`   // of the call: "write", "destructive"
+	Effects     []Intended `json:"effects,omitempty"`  // of a program that was run dry: the calls that a yes allows, each once
+	Crosses     string     `json:"crosses,omitempty"`  // personal data that goes where it does not come from, in words
+	Rule        string     `json:"rule,omitempty"`     // why a person is asked: a setting
+	Repeats     Repeats    `json:"repeats,omitempty"`  // what an earlier program of the same task has done with the tool
+	Before      []string   `json:"before,omitempty"`   // that, in words
+	Unusual     string     `json:"unusual,omitempty"`  // kinds of anomalies that are a part of why, with commas
+	Merely      bool       `json:"-"`                  // nothing but what is unusual is why
+	Risk        int        `json:"risk,omitempty"`     // of the program, 0 to 100
+	Level       string     `json:"level,omitempty"`    // the same in a word: "low" to "critical"
+	Impact      *Impact    `json:"impact,omitempty"`   // of the program or of the call; nil of a login
+	Discreet    *Impact    `json:"-"`                  // the impact as a model may see it; as it is if nil
+	Critical    string     `json:"critical,omitempty"` // why no yes that was given before covers the call, in words
+	Reasons     []string   `json:"reasons,omitempty"`  // in words, what weighs most first
+	Change      string     `json:"change,omitempty"`   // how the tool's definition differs from the trusted one, in lines
+	Login       string     `json:"login,omitempty"`    // address that a person opens to log in at Server; a yes says that it is open
+	Pin         string     `json:"-"`                  // of the tool's definition
+	Policy      string     `json:"-"`                  // version of the policy
+}
+
+// Repeats says how a call is like one that an earlier program of the same task has made.
+type Repeats string
+
+// How a call repeats another.
+const (
+	RepeatsSame    Repeats = "same"    // the same tool with the same arguments
+	RepeatsSimilar Repeats = "similar" // the same tool
+)
+
+// Digest is what a yes is bound to: 64 hexadecimal digits.
+func (q Question) Digest() string {
+	h := sha256.New()
+	parts := []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Crosses, q.Unusual, q.Pin, q.Policy}
+	for _, s := range q.Skills {
+		parts = append(parts, s.Name, string(s.Language), s.Code)
+	}
+	if q.Repeats != "" {
+		parts = append(append(parts, string(q.Repeats)), q.Before...)
+	}
+	for _, e := range q.Effects {
+		parts = append(parts, e.Server, e.Tool, string(e.Arguments), e.Pin)
+	}
+	if q.Login != "" {
+		parts = append(parts, q.Login)
+	}
+	for _, part := range parts {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+		h.Write(size[:])
+		h.Write([]byte(part))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// IsCall says that the question is about one call and not about a program.
+func (q Question) IsCall() bool { return q.Tool != "" }
+
+// Scoped reports whether a yes can go further than this once.
+func (q Question) Scoped() bool { return q.IsCall() && q.Critical == "" }
+
+// Action is what a yes allows, in one line.
+func (q Question) Action() string {
+	if q.Login != "" {
+		return fmt.Sprintf("use %s, which needs you to log in", LegibleLine(q.Server))
+	}
+	if q.IsCall() {
+		return fmt.Sprintf("call %s.%s (%s)", LegibleLine(q.Server), LegibleLine(q.Tool), q.Effect)
+	}
+	action := fmt.Sprintf("run a program in %s (risk %d, %s)", q.Language, q.Risk, q.Level)
+	switch n := len(q.Effects); n {
+	case 0:
+		return action
+	case 1:
+		return action + " with the one effect that a dry run showed"
+	default:
+		return fmt.Sprintf("%s with the %d effects that a dry run showed", action, n)
+	}
+}
+
+// Intended is a call that a program would make and that may have effects.
+type Intended struct {
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"` // in one spelling: names sorted, no blanks
+	Effect    string          `json:"effect"`    // "write", "destructive"
+	Reason    string          `json:"reason,omitempty"`
+	Shown     json.RawMessage `json:"-"` // the arguments as a model may see them; as they are if nil
+	Pin       string          `json:"-"` // of the tool's definition
+}
+
+// Approval is a question that waits for a person.
+type Approval struct {
+	ID      string    `json:"id"`
+	Digest  string    `json:"digest"`
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires"`
+	Count   int       `json:"count,omitempty"` // of equal questions that are shown as this one; 0 if it is alone
+	Same    []string  `json:"same,omitempty"`  // ids of the others
+	Question
+
+	hidden bool // the arguments have tokens in the place of personal values
+}
+
+// maxSame is how many questions are shown as one.
+const maxSame = 1000
+
+// Grouped returns approvals in their order, with equal questions as one: the first, which counts
+// the others and has their ids. Questions are equal if nothing in them differs but the execution
+// that asks: neither what a person is shown nor what is sent after a yes.
+func Grouped(waiting []Approval) []Approval {
+	list := make([]Approval, 0, len(waiting))
+	at := map[string][]int{} // in list, by digest
+	for _, a := range waiting {
+		i := slices.IndexFunc(at[a.Digest], func(i int) bool { return len(list[i].Same) < maxSame && list[i].Equals(a.Question) })
+		if i < 0 {
+			at[a.Digest] = append(at[a.Digest], len(list))
+			list = append(list, a)
+			continue
+		}
+		first := &list[at[a.Digest][i]]
+		first.Same = append(first.Same, a.ID)
+		first.Count = len(first.Same) + 1
+	}
+	return list
+}
+
+// Equals reports whether q and other are the same apart from the execution that asks. Questions about a login
+// are never equal, since each login has its own URL.
+func (q Question) Equals(other Question) bool {
+	q.Execution, other.Execution = "", ""
+	return q.Login == "" && reflect.DeepEqual(q, other)
+}
+
+// ForModel is the question without what is personal in its arguments.
+func (a Approval) ForModel() Approval {
+	a.hidden = true
+	if a.Shown != nil {
+		a.Arguments = a.Shown
+	}
+	if a.Discreet != nil {
+		a.Impact = a.Discreet
+	}
+	a.Effects = slices.Clone(a.Effects)
+	for i, e := range a.Effects {
+		if e.Shown != nil {
+			a.Effects[i].Arguments = e.Shown
+		}
+	}
+	return a
+}
+
+// Text is everything that a person needs to decide, as plain text: the action, the
+// arguments in full, why it is asked, the risk and the program. What would not be
+// seen as it is, such as marks that turn the direction of text, is escaped.
+func (a Approval) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s wants to %s\n", LegibleLine(nonEmpty(a.Client, "A program")), a.Action())
+	if a.Count > 1 {
+		fmt.Fprintf(&b, "\nthis is asked %d times, and the answer is for all %d\n", a.Count, a.Count)
+	}
+	if a.Login != "" {
+		fmt.Fprintf(&b, "\nopen this address in a browser on this machine; the program goes on when you have logged in:\n%s\n", LegibleLine(a.Login))
+	}
+	if a.IsCall() {
+		fmt.Fprintf(&b, "\narguments:\n%s\n", indented(a.Arguments))
+	}
+	if a.hidden && len(a.Outlines) > 0 {
+		b.WriteString("\nwhat leaves in the place of tokens, in outline:\n")
+		for _, outline := range a.Outlines {
+			fmt.Fprintf(&b, "  %s\n", LegibleLine(outline))
+		}
+	}
+	if len(a.Before) > 0 {
+		b.WriteString("\nan earlier attempt at the same task has called it already:\n")
+	}
+	for _, before := range a.Before {
+		fmt.Fprintf(&b, "  - %s\n", LegibleLine(before))
+	}
+	for i, e := range a.Effects {
+		fmt.Fprintf(&b, "\n%d. %s.%s (%s: %s)\n%s\n", i+1, LegibleLine(e.Server), LegibleLine(e.Tool), e.Effect, LegibleLine(e.Reason), indented(e.Arguments))
+	}
+	if a.Rule != "" {
+		fmt.Fprintf(&b, "\nasked because of: %s\n", LegibleLine(a.Rule))
+	}
+	if a.IsCall() && a.Code != "" {
+		fmt.Fprintf(&b, "risk of the program: %d (%s)\n", a.Risk, a.Level)
+	}
+	for _, reason := range a.Reasons {
+		fmt.Fprintf(&b, "  - %s\n", LegibleLine(reason))
+	}
+	if a.Impact != nil {
+		fmt.Fprintf(&b, "\nimpact, as far as %s tells:\n%s", a.subject(), a.Impact.text())
+	}
+	if a.Change != "" {
+		fmt.Fprintf(&b, "\nthe tool's definition is not the one that was trusted:\n%s\n", Legible(strings.TrimRight(a.Change, "\n")))
+	}
+	if a.Code != "" {
+		fmt.Fprintf(&b, "\nthe program:\n%s\n", Legible(strings.TrimRight(a.Code, "\n")))
+	}
+	for _, s := range a.Skills {
+		fmt.Fprintf(&b, "\nthe skill %s, which it uses:\n%s\n", LegibleLine(s.Name), Legible(strings.TrimRight(s.Code, "\n")))
+	}
+	return b.String()
+}
+
+// subject is what the impact is read from.
+func (a Approval) subject() string {
+	if a.IsCall() {
+		return "the call"
+	}
+	return "the program's text"
+}
+
+func nonEmpty(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func indented(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return LegibleLine(string(raw))
+	}
+	return Legible(b.String())
+}
+
+// Scope is how far a yes goes.
+type Scope string
+
+// The scopes of a yes.
+const (
+	ScopeOnce   Scope = "once"   // for this one
+	ScopeRun    Scope = "run"    // and for the rest of this kind, the same tool, in this run
+	ScopeAlways Scope = "always" // and for this tool with arguments of this shape, until its definition or the policy changes
+)
+
+// Scopes lists the scopes, narrowest first.
+func Scopes() []Scope { return []Scope{ScopeOnce, ScopeRun, ScopeAlways} }
+
+// ParseScope reads a scope; the empty one is ScopeOnce.
+func ParseScope(s string) (Scope, *Error) {
+	if s == "" {
+		return ScopeOnce, nil
+	}
+	if !slices.Contains(Scopes(), Scope(s)) {
+		return "", Errorf(KindInvalidArguments, "approval", "there is no scope %q", s).WithHint("once, run or always")
+	}
+	return Scope(s), nil
+}
+
+// Answer is what a person decided.
+type Answer struct {
+	Approve bool   `json:"approve"`
+	Scope   Scope  `json:"scope,omitempty"` // of a yes; ScopeOnce if empty
+	Note    string `json:"note,omitempty"`  // why not, for the model
+	// Also are the ids of equal questions that were shown together with the one that is answered:
+	// Same of what was shown. One that asks for anything else, or was not shown, is not answered.
+	Also []string `json:"also,omitempty"`
+	By   string   `json:"-"` // how it was given: "client", "terminal", "command line", "webhook"
+}
+
+// Channel asks the person who is at the other end of an execution. It reports false
+// if nobody could be asked. ctx ends when no answer is needed any more.
+type Channel func(ctx context.Context, a Approval) (Answer, bool)
+
+type channelKey struct{}
+
+type opensKey struct{}
+
+// WithBrowser returns a context at the other end of which a person can be shown an address
+// to open, by its Channel or by what the request is answered with. done is told of an address
+// that has served its purpose; nil: nobody is told.
+func WithBrowser(ctx context.Context, done func(address string)) context.Context {
+	if done == nil {
+		done = func(string) {}
+	}
+	return context.WithValue(ctx, opensKey{}, done)
+}
+
+// Browsed tells the browser of a context that a page has served its purpose.
+func Browsed(ctx context.Context, address string) {
+	if done, ok := ctx.Value(opensKey{}).(func(string)); ok && address != "" {
+		done(address)
+	}
+}
+
+// HasBrowser reports whether a context is one of WithBrowser.
+func HasBrowser(ctx context.Context) bool { return ctx.Value(opensKey{}) != nil }
+
+// WithChannel returns a context whose executions ask through c, beside all other
+// ways to answer.
+func WithChannel(ctx context.Context, c Channel) context.Context {
+	return context.WithValue(ctx, channelKey{}, c)
+}
+
+// ChannelOf is the channel of a context, nil if there is none.
+func ChannelOf(ctx context.Context) Channel {
+	c, _ := ctx.Value(channelKey{}).(Channel)
+	return c
+}

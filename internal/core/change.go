@@ -1,0 +1,65 @@
+package core
+
+import (
+	"fmt"
+	"time"
+)
+
+// Flag is something in a definition that does not belong there. What the model sees
+// is without it, unless it is a name or a value that calls need.
+type Flag struct {
+	Rule   string `json:"rule"`
+	Reason string `json:"reason"`
+	Where  string `json:"where"`          // "description", "inputSchema.properties.q.description"
+	Text   string `json:"text,omitempty"` // the begin of what was found, with what is not seen escaped
+}
+
+func (f Flag) String() string {
+	return fmt.Sprintf("%s: %s (%s): %s", f.Where, f.Reason, f.Rule, f.Text)
+}
+
+// Changes say what becomes of a tool whose definition is not the one that was trusted.
+type Changes string
+
+// What becomes of it, strictest first.
+const (
+	ChangesBlock Changes = "block" // it is hidden, and calls are refused
+	ChangesAsk   Changes = "ask"   // a person is asked about each call
+	ChangesNote  Changes = "note"  // calls leave, with a warning
+)
+
+// Change is how a tool's definition differs from the one that was trusted.
+type Change struct {
+	Server  string    `json:"server"`
+	Tool    string    `json:"tool"`
+	Policy  Changes   `json:"policy"`
+	Pin     string    `json:"pin"`               // of the definition as it is now
+	Was     string    `json:"was,omitempty"`     // pin of the trusted one; empty if that is not known
+	Trusted time.Time `json:"trusted,omitzero"`  // when that was trusted
+	Noticed time.Time `json:"noticed,omitzero"`  // when the other one was first seen
+	Unknown string    `json:"unknown,omitempty"` // why it is not known what was trusted
+	Diff    string    `json:"diff"`              // in lines that begin with "-", "+" or a blank; what is not seen is escaped
+}
+
+// Error is what a program hears that calls the tool.
+func (c *Change) Error() *Error {
+	what := fmt.Sprintf("the definition of %s.%s has changed since it was trusted on %s", c.Server, c.Tool, c.Trusted.UTC().Format(time.DateOnly))
+	if c.Unknown != "" {
+		what = fmt.Sprintf("it is not known which definition of %s.%s was trusted: %s", c.Server, c.Tool, c.Unknown)
+	}
+	name := c.Server + "." + c.Tool
+	if c.Unknown != "" {
+		name = c.Server
+	}
+	return Errorf(KindToolChanged, "catalog.trust", "%s; it can't be called until a person trusts it again", what).
+		WithHint("do without it, and tell the person to look at it and decide in a terminal: retort tools --changed %s, then retort tools --trust %s", c.Server, name).At(c.Server, c.Tool)
+}
+
+// Asks reports whether a person is asked about every call of the tool, since its
+// definition is not the one that was trusted.
+func (t *Tool) Asks() bool { return t.Change != nil && t.Change.Policy == ChangesAsk }
+
+// Warning says of a call that left all the same that the definition has changed.
+func (c *Change) Warning() string {
+	return fmt.Sprintf("the definition of %s.%s is not the one that was trusted; retort tools --changed %s shows how it differs", c.Server, c.Tool, c.Server)
+}

@@ -1,0 +1,223 @@
+package core
+
+import (
+	"context"
+	"sync"
+)
+
+// Held is a part of the memory that an engine may take for answers. Free gives it back and may be
+// called more than once; Shrink gives back all but n bytes.
+type Held interface {
+	Shrink(n int64)
+	Free()
+}
+
+// Yielder is Held of something that takes turns with others.
+type Yielder interface {
+	Held
+	// Yield lets those go first that wait. The error is that of ctx.
+	Yield(ctx context.Context) error
+}
+
+// Claim is what one execution, or one call of it, holds of the engine's memory for answers. It is
+// safe for concurrent use. A nil Claim holds nothing.
+type Claim struct {
+	holder string
+	parent *Claim
+
+	mu    sync.Mutex
+	users int // that have to free it, besides the first
+	work  Held
+	value Held
+	calls map[*Claim]bool // those of its calls that hold something
+	freed bool
+}
+
+type claimKey struct{}
+
+// WithClaim returns a context with a new Claim, which holds for holder. A Claim that ctx has
+// already frees the new one when it is freed itself.
+func WithClaim(ctx context.Context, holder string) (context.Context, *Claim) {
+	c := &Claim{holder: holder, parent: ClaimOf(ctx)}
+	return context.WithValue(ctx, claimKey{}, c), c
+}
+
+// ClaimOf is the Claim of a context, nil if it has none.
+func ClaimOf(ctx context.Context) *Claim {
+	c, _ := ctx.Value(claimKey{}).(*Claim)
+	return c
+}
+
+// Holds reports whether the Claim holds anything.
+func (c *Claim) Holds() bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.work != nil || c.value != nil
+}
+
+// Holder is for whom the Claim holds.
+func (c *Claim) Holder() string {
+	if c == nil {
+		return ""
+	}
+	return c.holder
+}
+
+// Keep holds what a transformation takes, and what its value takes, either of which may be nil. What
+// was held of the same before is given back. A Claim that has been freed holds nothing.
+func (c *Claim) Keep(work, value Held) {
+	if c != nil && c.keep(&work, &value) {
+		c.parent.adopt(c)
+	}
+	free(work, value)
+}
+
+// keep exchanges what is held. It reports false if the Claim has been freed.
+func (c *Claim) keep(work, value *Held) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.freed {
+		return false
+	}
+	if *work != nil {
+		c.work, *work = *work, c.work
+	}
+	if *value != nil {
+		c.value, *value = *value, c.value
+	}
+	return true
+}
+
+func (c *Claim) adopt(call *Claim) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	freed := c.freed
+	if !freed {
+		if c.calls == nil {
+			c.calls = map[*Claim]bool{}
+		}
+		c.calls[call] = true
+	}
+	c.mu.Unlock()
+	if freed {
+		call.end()
+	}
+}
+
+// Transformed says that what was held for a transformation is not needed any more, and that its
+// value has n bytes.
+func (c *Claim) Transformed(n int64) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	work, value := c.work, c.value
+	c.work = nil
+	c.mu.Unlock()
+	if value != nil {
+		value.Shrink(n)
+	}
+	free(work)
+}
+
+// Release gives back what the Claim holds for an answer that is not the last one of its call. The
+// Claim can hold something again.
+func (c *Claim) Release() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	work, value := c.work, c.value
+	c.work, c.value = nil, nil
+	c.mu.Unlock()
+	free(work, value)
+}
+
+// Yield lets others transform first that wait for it. The error is that of ctx.
+func (c *Claim) Yield(ctx context.Context) error {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	work, ok := c.work.(Yielder)
+	c.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	return work.Yield(ctx)
+}
+
+// Also adds one who has to free the Claim.
+func (c *Claim) Also() *Claim {
+	if c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.users++
+	}
+	return c
+}
+
+// Free gives everything back, once all that have to have freed it.
+func (c *Claim) Free() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	c.users--
+	last := c.users < 0
+	c.mu.Unlock()
+	if last {
+		c.end()
+	}
+}
+
+// end gives back what the Claim and its calls hold.
+func (c *Claim) end() {
+	c.mu.Lock()
+	work, value, calls := c.work, c.value, c.calls
+	c.freed, c.work, c.value, c.calls = true, nil, nil, nil
+	c.mu.Unlock()
+	free(work, value)
+	for call := range calls {
+		call.end()
+	}
+	if c.parent != nil {
+		c.parent.mu.Lock()
+		delete(c.parent.calls, c)
+		c.parent.mu.Unlock()
+	}
+}
+
+func free(held ...Held) {
+	for _, h := range held {
+		if h != nil {
+			h.Free()
+		}
+	}
+}
+
+// Memory is the budget for results of programs.
+type Memory interface {
+	// Receive waits until a result of n bytes can be received for claim.
+	Receive(ctx context.Context, claim *Claim, n int64) error
+	// Report waits until a result of n bytes can be made ready for the model.
+	Report(ctx context.Context, claim *Claim, n int64) error
+}
+
+type memoryKey struct{}
+
+// WithMemory returns a context in which results are received within a budget.
+func WithMemory(ctx context.Context, m Memory) context.Context {
+	return context.WithValue(ctx, memoryKey{}, m)
+}
+
+// MemoryOf is the budget of a context, nil if it has none.
+func MemoryOf(ctx context.Context) Memory {
+	m, _ := ctx.Value(memoryKey{}).(Memory)
+	return m
+}

@@ -1,0 +1,21 @@
+package core
+
+// EffectKind says how far the effects of a tool or a call go.
+type EffectKind uint8
+
+// The kinds of effects, mildest first.
+const (
+	EffectRead        EffectKind = iota // nothing changes
+	EffectWrite                         // something is made or changed
+	EffectDestructive                   // something is lost, sent, paid, published or run, which cannot be undone
+)
+
+func (k EffectKind) String() string {
+	return [...]string{"read", "write", "destructive"}[min(k, EffectDestructive)]
+}
+
+// Effect is how far a tool or a call goes, and how that is known.
+type Effect struct {
+	Kind   EffectKind
+	Reason string // a sentence without a subject's name: "its name says delete"
+}

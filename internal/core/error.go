@@ -1,0 +1,142 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// Kind says what sort of thing went wrong. The set is closed and append-only.
+type Kind string
+
+// The kinds of errors.
+const (
+	KindSyntax             Kind = "syntax"
+	KindType               Kind = "type"
+	KindPolicy             Kind = "policy"
+	KindRuntime            Kind = "runtime"
+	KindToolError          Kind = "tool_error"
+	KindToolNotFound       Kind = "tool_not_found"
+	KindInvalidArguments   Kind = "invalid_arguments"
+	KindUpstreamGone       Kind = "upstream_gone"
+	KindUpstreamTimeout    Kind = "upstream_timeout"
+	KindToolChanged        Kind = "tool_changed"
+	KindLimit              Kind = "limit"
+	KindSandboxUnavailable Kind = "sandbox_unavailable"
+	KindCancelled          Kind = "cancelled"
+	KindInternal           Kind = "internal"
+)
+
+// Error is the one error type of Retort. Message says what happened in words
+// for the person or model that reads it; Hint says what to do next. Line and
+// Column are 1-based positions in the program as it was written, 0 if unknown.
+type Error struct {
+	Kind    Kind   `json:"kind"`
+	Op      string `json:"-"` // the operation, for logs: "upstream.connect"
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Server  string `json:"server,omitempty"`
+	Tool    string `json:"tool,omitempty"`
+	Skill   string `json:"skill,omitempty"` // that it is in, if not in the program itself
+	Frame   string `json:"frame,omitempty"` // a few lines of the program with the place marked
+	Stack   string `json:"stack,omitempty"` // the program's own frames, innermost first
+	Err     error  `json:"-"`               // cause
+}
+
+// Errorf makes an Error of a kind.
+func Errorf(kind Kind, op, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	cause := errors.Unwrap(err)
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		cause = errors.Join(several.Unwrap()...)
+	}
+	e := &Error{Kind: kind, Op: op, Message: err.Error(), Err: cause}
+	if LacksFiles(err) {
+		e.Hint = moreFiles
+		if !strings.Contains(e.Message, tooManyFiles) {
+			e.Message += " (" + tooManyFiles + ")"
+		}
+		if kind == KindInternal {
+			e.Kind = KindLimit
+		}
+	}
+	return e
+}
+
+// LacksFiles reports whether the cause of err is that a process, or the machine, has too many files open.
+// The cause must be the system's own word: what a server or program says does not count.
+func LacksFiles(err error) bool {
+	var errno interface {
+		error
+		Temporary() bool
+		Timeout() bool
+	}
+	if !errors.As(err, &errno) {
+		return false
+	}
+	// A process that is started gets its files under numbers that may be beyond what it may have open, and the
+	// system says then that they are bad.
+	var starting *fs.PathError
+	return strings.Contains(errno.Error(), tooManyFiles) ||
+		errors.As(err, &starting) && starting.Op == "fork/exec" && strings.Contains(errno.Error(), "bad file descriptor")
+}
+
+const tooManyFiles = "too many open files"
+
+// moreFiles says what to do about too few file descriptors.
+const moreFiles = "allow this process to open more files: ulimit -n 4096 in the shell that starts it, LimitNOFILE= for a service; or have it do less at once"
+
+// WithHint returns a copy of e that carries hint, unless the cause of e is that too many files are open: then
+// it says what to do about that.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	c := *e
+	c.Hint = fmt.Sprintf(format, args...)
+	if LacksFiles(e.Err) {
+		c.Hint = moreFiles
+	}
+	return &c
+}
+
+// At returns a copy of e that names the server and tool it is about.
+func (e *Error) At(server, tool string) *Error {
+	c := *e
+	c.Server, c.Tool = server, tool
+	return &c
+}
+
+// Denies reports whether somebody or a rule refused what was possible.
+func (e *Error) Denies() bool { return e.Kind == KindPolicy || e.Kind == KindToolChanged }
+
+func (e *Error) Error() string { return string(e.Kind) + ": " + e.Message }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// AsError returns err as an *Error; anything else becomes KindInternal.
+func AsError(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return Errorf(KindInternal, "", "%w", err)
+}
+
+// ErrLogin is what errors.Is finds in the error of a call to a server that needs a person
+// to log in first. The call had no effect.
+var ErrLogin = errors.New("a login is needed")
+
+// ErrPage is what errors.Is finds in the error of a call for which a person has to open a page
+// first, where nobody could be asked to or nobody did.
+var ErrPage = errors.New("a page has to be opened")
+
+// ErrOutcomeUnknown is what errors.Is finds in the error of a call that was sent and may have taken
+// effect although no answer came, or none that can be read.
+var ErrOutcomeUnknown = errors.New("it is unknown whether the call took effect")
+
+// HintOutcomeUnknown is the first part of the hint of an error whose call may have taken effect.
+const HintOutcomeUnknown = "the call may have taken effect and was not repeated: look at what is there before it is made again"

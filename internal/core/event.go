@@ -1,0 +1,72 @@
+package core
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// EventKind says what an entry of the record is about. The set is closed and append-only.
+type EventKind string
+
+// What is recorded. Of an execution, EventRequest comes first and EventEnd last, each once.
+const (
+	EventStart    EventKind = "start"     // the engine began to write
+	EventStop     EventKind = "stop"      // the engine stopped
+	EventRequest  EventKind = "request"   // an execution was asked for
+	EventVerdict  EventKind = "verdict"   // the gate let a program pass, or refused it
+	EventQuestion EventKind = "question"  // a person is asked
+	EventDecision EventKind = "decision"  // what became of the question
+	EventCall     EventKind = "call"      // a call that may have effects is about to leave; one that reads has come back
+	EventAnswer   EventKind = "answer"    // a call that may have effects has come back
+	EventRefusal  EventKind = "refusal"   // a call did not leave
+	EventReveal   EventKind = "reveal"    // a person, or the model, was shown personal values
+	EventEnd      EventKind = "end"       // of an execution
+	EventSettings EventKind = "settings"  // they are others than when the engine ran the last time; or their files changed: applied, refused
+	EventPin      EventKind = "pin"       // the definition of a tool has changed, or was trusted
+	EventSkill    EventKind = "skill"     // one was saved or removed
+	EventErasure  EventKind = "erasure"   // something was forgotten for good
+	EventLogin    EventKind = "login"     // at an upstream
+	EventSearch   EventKind = "search"    // somebody looked for tools, or at their definitions
+	EventFile     EventKind = "file"      // of a workspace, read or written by a model itself
+	EventAnomaly  EventKind = "anomaly"   // something unusual
+	EventClock    EventKind = "clock"     // a person says that it is right, though it is behind the record
+	EventAsked    EventKind = "asked"     // a server asks the client in the midst of a call, and what came of it
+	EventGap      EventKind = "gap"       // what came between could not be written
+	EventKept     EventKind = "retention" // old entries were moved to archives, or deleted
+	EventNetwork  EventKind = "network"   // a program reaches for a host itself: allowed, refused, ended
+	EventToken    EventKind = "token"     // one for calls over the network was created, revoked, or refused as it does not count
+	EventTask     EventKind = "task"      // one was put into the queue, began, came to a phase, or ended
+	EventCommand  EventKind = "command"   // a program starts a command: started, ended, failed, refused
+)
+
+// Event is one thing that happened. Nothing in its plain fields is a value of a program, a
+// tool or a person.
+type Event struct {
+	Kind      EventKind
+	At        time.Time // when it was recorded, if zero
+	Execution string
+	Session   string
+	Principal string
+	Client    string
+	Server    string
+	Tool      string
+	Effect    string // "read", "write", "destructive"
+	Status    string // of an end: its Status; of other kinds: "ok", or how it went
+	Risk      *int   // 0 to 100
+	Duration  time.Duration
+	Bytes     int64
+	Tokens    *Tokens
+	Facts     map[string]any  // what else may be read by whoever can read the record
+	Body      json.RawMessage // what can be read with the key of the execution: code, arguments, messages
+}
+
+// Recorder keeps what happens.
+type Recorder interface {
+	// Record takes an event in. If durable, it returns when this one and all before it
+	// are on disk; else it does not wait, and they are at the latest when the next durable
+	// one is. The error says that the event cannot be recorded: what it is about must not
+	// happen then.
+	Record(e Event, durable bool) *Error
+	// Digest names a text without telling it.
+	Digest(text []byte) string
+}

@@ -1,0 +1,59 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Impact is what a program or a call may touch, as far as its text tells. What cannot be told counts as the worse.
+type Impact struct {
+	FilesAffected    []string `json:"filesAffected"`    // that are written, moved, replaced or deleted
+	NetworksAccessed []string `json:"networksAccessed"` // hosts
+	CommandsExecuted []string `json:"commandsExecuted"` // with constant arguments
+	DataModified     bool     `json:"dataModified"`
+	Reversible       bool     `json:"reversible"` // nothing is lost, sent, paid, published or run
+}
+
+// Add takes in what happens beside it.
+func (m *Impact) Add(o Impact) {
+	for _, part := range []struct {
+		to   *[]string
+		from []string
+	}{{&m.FilesAffected, o.FilesAffected}, {&m.NetworksAccessed, o.NetworksAccessed}, {&m.CommandsExecuted, o.CommandsExecuted}} {
+		for _, name := range part.from {
+			if !slices.Contains(*part.to, name) {
+				*part.to = append(*part.to, name)
+			}
+		}
+	}
+	m.DataModified, m.Reversible = m.DataModified || o.DataModified, m.Reversible && o.Reversible
+}
+
+// listed returns m with lists that are not nil, so that JSON has [] for an empty one.
+func (m Impact) listed() *Impact {
+	for _, list := range []*[]string{&m.FilesAffected, &m.NetworksAccessed, &m.CommandsExecuted} {
+		*list = append([]string{}, *list...)
+	}
+	return &m
+}
+
+// Of returns an impact for a Question.
+func (m Impact) Of() *Impact { return m.listed() }
+
+// text is the impact in lines for a person.
+func (m *Impact) text() string {
+	yes := map[bool]string{true: "yes", false: "no"}
+	names := func(list []string) string {
+		if len(list) == 0 {
+			return "none"
+		}
+		var shown []string
+		for _, name := range list {
+			shown = append(shown, LegibleLine(name))
+		}
+		return strings.Join(shown, " · ")
+	}
+	return fmt.Sprintf("  files affected: %s\n  networks accessed: %s\n  commands executed: %s\n  data modified: %s\n  reversible: %s\n",
+		names(m.FilesAffected), names(m.NetworksAccessed), names(m.CommandsExecuted), yes[m.DataModified], yes[m.Reversible])
+}

@@ -1,0 +1,149 @@
+package core
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// TaskStatus is where a task stands: one of those below, or the Status of its Outcome.
+type TaskStatus string
+
+// The states of a task that has not ended.
+const (
+	TaskQueued  TaskStatus = "queued"
+	TaskRunning TaskStatus = "running"
+	TaskPending TaskStatus = TaskStatus(StatusPendingApproval) // it waits for a person
+)
+
+// Ended reports whether nothing more comes.
+func (s TaskStatus) Ended() bool { return s != TaskQueued && s != TaskRunning && s != TaskPending }
+
+// Job is what somebody wants done, now or when its turn comes.
+type Job struct {
+	Kind     string          // who does it: "program", …
+	Name     string          // ID that whoever submits it has chosen; empty if none. No two tasks of a principal that have not ended share one
+	Title    string          // for lists; may be empty
+	Session  string          // "default" if empty
+	Client   string          // name and version of the MCP client, if there is one
+	Priority int             // among the tasks of the same principal; -10 to 10, higher is sooner
+	Deadline time.Duration   // from now, after which it does not begin any more and is cancelled; 0 is a day
+	Keep     time.Duration   // how long it is kept from now on, at least until a while after its end; 0 is as the settings say
+	Payload  json.RawMessage // what is to be done, for who does it
+	// Credential is with what the job was submitted; it does not run any more when that does not
+	// count any more.
+	Credential Credential
+}
+
+// The kinds of jobs.
+const (
+	JobProgram = "program" // runs a program
+	JobTask    = "task"    // does what is said in words
+	JobPass    = "pass"    // passes a client's call on to a server
+)
+
+// PassJob is a job that passes a call on.
+func PassJob(r Request, what Passed) (Job, error) {
+	payload, err := json.Marshal(struct {
+		Request Request
+		Passed  Passed
+	}{r, what})
+	if err != nil {
+		return Job{}, Errorf(KindInvalidArguments, "run.job", "%w", err)
+	}
+	return Job{Kind: JobPass, Title: what.Server + "." + what.Tool, Session: r.Session, Client: r.Client, Payload: payload}, nil
+}
+
+// TaskJob is a job that does a task.
+func TaskJob(t Task) (Job, error) {
+	payload, err := json.Marshal(t)
+	if err != nil {
+		return Job{}, Errorf(KindInvalidArguments, "run.job", "%w", err)
+	}
+	return Job{Kind: JobTask, Name: t.ID, Title: titleOf(t.Description), Session: t.Session, Client: t.Client, Payload: payload}, nil
+}
+
+// titleOf is the beginning of a description, in one line.
+func titleOf(text string) string {
+	const most = 60
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) <= most {
+		return string(runes)
+	}
+	return string(runes[:most]) + "…"
+}
+
+// programOf stands between the ID of a task of the queue, in which it does not occur, and the number of a program.
+const programOf = "0"
+
+// ProgramOf is the ID of the program that a task of the queue has written at its n-th attempt.
+func ProgramOf(task string, n int) string { return task + programOf + strconv.Itoa(n) }
+
+// IsProgramOf reports whether an execution is that of such a program.
+func IsProgramOf(execution, task string) bool {
+	n, ok := strings.CutPrefix(execution, task+programOf)
+	return ok && n != "" && strings.Trim(n, "0123456789") == ""
+}
+
+// ProgramJob is a job that executes a request.
+func ProgramJob(r Request) (Job, error) {
+	payload, err := json.Marshal(r)
+	if err != nil {
+		return Job{}, Errorf(KindInvalidArguments, "run.job", "%w", err)
+	}
+	return Job{Kind: JobProgram, Title: r.Name, Session: r.Session, Client: r.Client, Payload: payload}, nil
+}
+
+// JobState is a Job with what became of it.
+type JobState struct {
+	ID        string        `json:"id"`             // also of its execution
+	Name      string        `json:"name,omitempty"` // that of the Job
+	Kind      string        `json:"kind"`
+	Title     string        `json:"title,omitempty"`
+	Status    TaskStatus    `json:"status"`
+	Principal string        `json:"principal,omitempty"`
+	Session   string        `json:"session"`
+	Client    string        `json:"client,omitempty"`
+	Priority  int           `json:"priority,omitempty"`
+	Position  int           `json:"position,omitempty"` // among those of its principal that wait; 1 is next
+	Submitted time.Time     `json:"submitted"`
+	Begun     time.Time     `json:"begun,omitzero"`
+	Ended     time.Time     `json:"ended,omitzero"`
+	Deadline  time.Time     `json:"deadline"`
+	Expires   time.Time     `json:"expires"` // when it may be forgotten, if it has ended
+	Progress  *TaskProgress `json:"progress,omitempty"`
+	Outcome   *Outcome      `json:"outcome,omitempty"` // once it has ended
+	// Credential is that of the Job.
+	Credential Credential `json:"credential,omitzero"`
+}
+
+// Updated is when the task last changed as far as it is kept.
+func (t JobState) Updated() time.Time {
+	last := t.Submitted
+	for _, at := range []time.Time{t.Begun, t.Ended} {
+		if at.After(last) {
+			last = at
+		}
+	}
+	if t.Progress != nil && t.Progress.At.After(last) && t.Ended.IsZero() {
+		last = t.Progress.At
+	}
+	return last
+}
+
+// TaskProgress is how far a task is.
+type TaskProgress struct {
+	Done    int       `json:"done"`
+	Total   int       `json:"total,omitempty"` // 0: nobody knows
+	Message string    `json:"message,omitempty"`
+	At      time.Time `json:"at"`
+}
+
+// TaskCounts are how many tasks there are.
+type TaskCounts struct {
+	Queued  int `json:"queued"`
+	Running int `json:"running"`
+	Pending int `json:"pending_approval,omitempty"`
+	Ended   int `json:"ended"`
+}

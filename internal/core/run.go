@@ -1,0 +1,189 @@
+// Package core holds the nouns that every part of Retort speaks of: programs,
+// tools, calls, limits and outcomes. It imports the standard library only and
+// everything may import it.
+package core
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Language is the language that a program is written in.
+type Language string
+
+// The languages of programs.
+const (
+	TypeScript Language = "typescript"
+	JavaScript Language = "javascript"
+	Python     Language = "python"
+)
+
+// Request asks for one execution.
+type Request struct {
+	ID      string // unique; made by the pipeline if empty
+	Session string // "default" if empty
+	Client  string // name and version of the MCP client, if there is one
+	// Model and ModelVersion are what the client says of the model that has written the code, empty if nothing.
+	Model, ModelVersion string
+	Language            Language // recognized by the syntax of Code if empty
+	Guessed             bool     // true if Language was recognized and not named
+	Code                string   // as written, Markdown fences and all
+	Name                string   // shown in error locations: "program.ts" if empty
+	Sandbox             string   // backend asked for; empty = as configured
+	Runtime             string   // for TypeScript and JavaScript: "quickjs", "node", "bun", "deno"; empty = as configured
+	DryRun              bool
+	NoCache             bool   // every call is made, whatever the cache holds
+	Noted               bool   // calls that may have effects are on disk before they leave, so that who asks after a crash is told
+	Limits              Limits // zero fields mean the configured ones
+	// ForceApproval has a person asked before the program runs, whatever the settings approve
+	// by themselves.
+	ForceApproval bool
+	// AllowNetwork, unless it is nil, says whether the program may reach the network. true is
+	// refused where the settings give programs none.
+	AllowNetwork *bool
+	// FilesystemScope narrows which files the program sees: FilesWorkspace, FilesReadOnly,
+	// FilesNone, or a folder such as ./workspace/reports. Empty means what the settings allow.
+	FilesystemScope string
+	// Private says that whoever reads the Outcome has not written the code, and does not know what is personal in
+	// it.
+	Private bool
+	// Only, unless it is nil, are the tools that the program may reach, in any spelling.
+	Only []string
+	// Effects, unless it is nil, has the calls with effects of what was run for the same end before: to make one
+	// of them again needs a person.
+	Effects *Effects
+	// Progress, if set, is told the number of tool calls made so far. It must
+	// not block and may be called from several goroutines.
+	Progress func(calls int) `json:"-"`
+}
+
+// The words for a Request's FilesystemScope, widest first.
+const (
+	FilesWorkspace = "workspace-only" // those of the session's workspace
+	FilesReadOnly  = "read-only"      // the same, and none is written
+	FilesNone      = "none"
+)
+
+// Limits bound one execution. A zero field means "not stated here": the
+// defaults of DefaultLimits apply, never "unlimited".
+type Limits struct {
+	Timeout     time.Duration // active time; waiting for a person is not counted
+	Computing   time.Duration // of it, what the program itself may take: time in which it waits for tools or sleeps is not counted
+	Memory      int64         // bytes of the program's heap
+	CPU         float64       // cores
+	Disk        int64         // bytes of workspace and temporary files
+	Processes   int
+	Output      int64 // bytes of console output
+	Result      int64 // bytes of the returned value's JSON
+	ToolCalls   int
+	Concurrency int // tool calls under way at once
+}
+
+// DefaultLimits are used where neither the request nor the settings say more.
+func DefaultLimits() Limits {
+	return Limits{
+		Timeout: 10 * time.Minute, Computing: 30 * time.Second, Memory: 512 << 20, CPU: 1, Disk: 1 << 30, Processes: 64,
+		Output: 1 << 20, Result: 64 << 20, ToolCalls: 10_000, Concurrency: 64,
+	}
+}
+
+// Or returns l with its zero fields taken from d. A Timeout that is stated bounds Computing too, unless that is stated.
+func (l Limits) Or(d Limits) Limits {
+	l.Computing = or(or(l.Computing, l.Timeout), d.Computing)
+	l.Timeout = or(l.Timeout, d.Timeout)
+	l.Memory = or(l.Memory, d.Memory)
+	l.CPU = or(l.CPU, d.CPU)
+	l.Disk = or(l.Disk, d.Disk)
+	l.Processes = or(l.Processes, d.Processes)
+	l.Output = or(l.Output, d.Output)
+	l.Result = or(l.Result, d.Result)
+	l.ToolCalls = or(l.ToolCalls, d.ToolCalls)
+	l.Concurrency = or(l.Concurrency, d.Concurrency)
+	return l
+}
+
+// Within returns l with its zero fields taken from most and no field above it.
+func (l Limits) Within(most Limits) Limits {
+	l = l.Or(most)
+	l.Timeout = min(l.Timeout, most.Timeout)
+	l.Computing = min(l.Computing, most.Computing)
+	l.Memory = min(l.Memory, most.Memory)
+	l.CPU = min(l.CPU, most.CPU)
+	l.Disk = min(l.Disk, most.Disk)
+	l.Processes = min(l.Processes, most.Processes)
+	l.Output = min(l.Output, most.Output)
+	l.Result = min(l.Result, most.Result)
+	l.ToolCalls = min(l.ToolCalls, most.ToolCalls)
+	l.Concurrency = min(l.Concurrency, most.Concurrency)
+	return l
+}
+
+func or[T comparable](a, b T) T {
+	var zero T
+	if a != zero {
+		return a
+	}
+	return b
+}
+
+// Program is what a sandbox runs: the gate made it from a Request.
+type Program struct {
+	ID         string      // of the execution
+	Name       string      // file name shown in stack traces
+	Language   Language    // of Code: JavaScript for the JavaScript runtimes
+	Code       string      // what the runtime evaluates, see package guest for its form
+	Namespaces []Namespace // the servers that the program can name
+	Modules    []Module    // the skills that it imports, and those that they import
+	Limits     Limits      // complete
+}
+
+// Parsed is what an interpreter in a sandbox says of a program that it has parsed.
+// It is as trustworthy as that sandbox.
+type Parsed struct {
+	Known json.RawMessage // what only the interpreter knows, or why it could not be parsed
+	Tree  []byte          // the syntax tree, in the interpreter's own format
+	// Compiled waits until the interpreter has compiled the program, and gives what
+	// it says of that. It need not be called.
+	Compiled func() (json.RawMessage, error)
+}
+
+// Namespace is one server as a program sees it.
+type Namespace struct {
+	Server    string     `json:"server"`           // as configured
+	Global    string     `json:"global,omitempty"` // name of the global; empty when a built-in has that name
+	Modules   []string   `json:"modules"`          // what follows "servers/" in imports that mean this server
+	Functions []Function `json:"functions"`
+}
+
+// Function is one tool as a member of a Namespace.
+type Function struct {
+	Name   string   `json:"name"`   // identifier, as in listIssues
+	Tool   string   `json:"tool"`   // raw name, as in list_issues
+	Params []string `json:"params"` // the schema's properties, for positional arguments: in its order; in Python those that are needed first
+
+	// What follows is for Python.
+
+	Keywords []string          `json:"keywords,omitempty"` // how Params are spelled as keywords; nil if all as they are
+	Also     map[string]string `json:"also,omitempty"`     // other spellings of keywords: snake_case → that of Params
+	Nulls    []string          `json:"nulls,omitempty"`    // those of Params for which null is a value; None leaves the others out
+	Object   bool              `json:"object,omitempty"`   // the first of Params may itself be an object
+}
+
+// Call is one call that leaves a program. Server is the configured name of an
+// upstream; the empty Server means one of the engine's own functions, such as
+// "search_tools" or "read_file".
+type Call struct {
+	Server    string
+	Tool      string          // raw name
+	Arguments json.RawMessage // a JSON object, exactly as the program gave it; with values for tokens once those are restored
+	NoCache   bool            // no earlier answer counts
+	Crosses   string          // why a person is asked, as personal data goes where it does not come from; "" if it does not
+	Approved  bool            `json:"-"` // a person has said yes to it, now or before
+}
+
+// Result is what a call gives back to the program: one JSON value, exactly as
+// the upstream sent it (key order and digits of numbers kept).
+type Result struct {
+	Value json.RawMessage
+	Claim *Claim // what Value takes of the engine's memory; whoever is done with Value frees it
+}

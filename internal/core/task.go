@@ -1,0 +1,178 @@
+package core
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Task is something to be done, said in words.
+type Task struct {
+	ID            string // made if empty; see CheckTaskID. Outcomes and lists of tasks have it
+	Description   string
+	Language      Language        // of the program; TypeScript if empty
+	RequiredTools []string        // tools in any spelling, or servers: "github", "github.*". If there are any, the program reaches these alone
+	Inputs        json.RawMessage `json:",omitempty"` // an object, which the program has as the constant inputs
+	Code          string          // a program: no model is asked, and it reaches RequiredTools alone
+	Budget        Budget
+	Session       string // "default" if empty
+	Client        string // name and version of the MCP client, if there is one
+	// Progress, if set, is told each step. It must not block and may be called from several
+	// goroutines.
+	Progress func(TaskStep) `json:"-"`
+	// Job is the ID of the task of the queue that it is, if it is one: its programs are named after it, and their
+	// calls that may have effects are on disk before they leave.
+	Job string `json:"-"`
+}
+
+// maxTaskID bounds the ID that somebody gives a task, in bytes.
+const maxTaskID = 64
+
+// CheckTaskID refuses an ID that a task cannot be given: it is up to 64 letters, digits, dots, hyphens and
+// underscores, and begins with a letter or a digit.
+func CheckTaskID(id string) *Error {
+	plain := strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
+	if id == "" || len(id) > maxTaskID || !plain || strings.ContainsAny(id[:1], "._-") {
+		return Errorf(KindInvalidArguments, "run.task", "%q cannot be the id of a task", Legible(id[:min(len(id), maxTaskID)])).
+			WithHint("use up to %d letters, digits, dots, hyphens and underscores, such as my-task; or give no id", maxTaskID)
+	}
+	return nil
+}
+
+// Budget bounds a task. Zero fields mean the configured bounds, and nothing goes beyond those.
+type Budget struct {
+	Tokens   int    // of the model, read and written, in all attempts
+	Attempts int    // programs
+	Limits   Limits // of each program
+}
+
+// Phase is a part of the way of a task.
+type Phase string
+
+// The phases, in their order. A program that is mended goes through the last three again.
+const (
+	PhaseDiscover Phase = "discover" // tools and skills are found
+	PhaseDefine   Phase = "define"   // as much of their definitions as is needed
+	PhaseWrite    Phase = "write"    // a model writes a program
+	PhaseRun      Phase = "run"      // the program is checked, and runs
+	PhaseReport   Phase = "report"   // what came of it
+)
+
+// PhaseQueue is before the first one, if others come first.
+const PhaseQueue Phase = "queue"
+
+// Phases lists them.
+func Phases() []Phase {
+	return []Phase{PhaseDiscover, PhaseDefine, PhaseWrite, PhaseRun, PhaseReport}
+}
+
+// TaskStep is how far a task is.
+type TaskStep struct {
+	Phase   Phase
+	Attempt int    // 0 before the first program
+	Text    string // in words
+}
+
+// Pack is what a model needs to write the program of a task itself.
+type Pack struct {
+	Tools       []FoundTool  `json:"tools"`
+	Skills      []FoundSkill `json:"skills,omitempty"`
+	Definitions []Definition `json:"definitions"`
+	Skeleton    string       `json:"skeleton"` // a program that passes the gate, to begin with
+}
+
+// ModelUse is what a model was used for a task.
+type ModelUse struct {
+	Name         string  `json:"name"`
+	Requests     int     `json:"requests"`
+	InputTokens  int     `json:"input_tokens"`
+	OutputTokens int     `json:"output_tokens"`
+	Estimated    bool    `json:"estimated,omitempty"` // tokens were counted here; nobody has told them
+	Cost         float64 `json:"cost,omitempty"`      // at the prices of the settings
+	Currency     string  `json:"currency,omitempty"`
+}
+
+// Offer is a tool as a task offers it to a model.
+type Offer struct {
+	FoundTool
+	Effect string // "read", "write", "destructive"
+	Whole  bool   // it was named by its server, which has other tools, too
+}
+
+// States of a Made.
+const (
+	MadeUnknown = "it has left, and what came of it is not known"
+	MadeOK      = "it was made"
+	MadeFailed  = "the server answered with an error"
+)
+
+// Made is a call with effects that has left.
+type Made struct {
+	Execution    string
+	Server, Tool string
+	Key          string          // of its real arguments
+	Shown        json.RawMessage // its arguments, as a model may see them
+	State        string
+}
+
+// Effects are the calls with effects of the executions that do one task: what one has made, the next must not
+// make again. The zero value is ready, a nil one keeps nothing. It is safe for concurrent use.
+type Effects struct {
+	mu   sync.Mutex
+	made []Made
+}
+
+// KeyOf is what arguments, in one spelling, are told apart by.
+func KeyOf(arguments []byte) string {
+	sum := sha256.Sum256(arguments)
+	return string(sum[:])
+}
+
+// Leaves notes a call that is about to leave. The function that it returns is told what came of it.
+func (e *Effects) Leaves(m Made) (came func(err *Error)) {
+	if e == nil {
+		return func(*Error) {}
+	}
+	m.State = MadeUnknown
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	at := len(e.made)
+	e.made = append(e.made, m)
+	return func(err *Error) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		switch {
+		case err == nil:
+			e.made[at].State = MadeOK
+		case err.Kind == KindToolError:
+			e.made[at].State = MadeFailed
+		}
+	}
+}
+
+// Before lists what other executions have made with a tool: exactly this call, and others of the tool that
+// have had, or may have had, an effect.
+func (e *Effects) Before(execution string, m Made) (same, similar []Made) {
+	for _, o := range e.List() {
+		switch {
+		case o.Execution == execution || o.Server != m.Server || o.Tool != m.Tool:
+		case o.Key == m.Key:
+			same = append(same, o)
+		case o.State != MadeFailed:
+			similar = append(similar, o)
+		}
+	}
+	return same, similar
+}
+
+// List is everything that has left, in that order.
+func (e *Effects) List() []Made {
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.made)
+}

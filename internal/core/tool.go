@@ -1,0 +1,381 @@
+package core
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Tool is one tool of one upstream server.
+type Tool struct {
+	Server       string          // the name in the configuration
+	Name         string          // as the upstream calls it
+	Title        string          // like Description and the prose of the schemas, without what Flags say
+	Description  string          // without what Flags say
+	InputSchema  json.RawMessage // as received but for its prose; may be empty
+	OutputSchema json.RawMessage // as received but for its prose; empty if the tool declares none
+	Annotations  Annotations
+	Category     string
+	Pin          string          // hex SHA-256 of the definition as received
+	Raw          json.RawMessage // the whole definition as received
+	TypeScript   string          // identifier in TypeScript, unique on its server: listIssues
+	Python       string          // identifier in Python, unique on its server: list_issues
+	Flags        []Flag          // what does not belong into the definition
+	Withheld     string          // where a name or value is for which no model is offered the tool; "" if it is offered
+	Change       *Change         // nil if the definition is the one that was trusted
+	Learned      *Learned        // nil if the tool declares its output, or nothing is known of it
+	// Sealed is the type of personal data, "email", of which programs get tokens under a
+	// property of the tool's answers; "" if they get what is there. Nil: nothing is hidden.
+	Sealed func(property string) string
+}
+
+// Learned is what a tool's answers looked like so far: advice, where OutputSchema is fact.
+type Learned struct {
+	Schema       json.RawMessage // of what programs get
+	Observations int             // answers that were looked at
+	Steady       int             // of them, the last ones that brought nothing new
+}
+
+// Answer is the schema of what programs get from the tool; empty if nothing is known.
+func (t *Tool) Answer() json.RawMessage {
+	if len(t.OutputSchema) == 0 && t.Learned != nil {
+		return t.Learned.Schema
+	}
+	return t.OutputSchema
+}
+
+// Annotations are MCP's hints about a tool; nil means that the server said nothing.
+type Annotations struct {
+	ReadOnly    *bool `json:"readOnlyHint,omitempty"`
+	Destructive *bool `json:"destructiveHint,omitempty"`
+	Idempotent  *bool `json:"idempotentHint,omitempty"`
+	OpenWorld   *bool `json:"openWorldHint,omitempty"`
+}
+
+// Server is one upstream with its tools, in the order the upstream lists them.
+type Server struct {
+	Name         string // the name in the configuration
+	TypeScript   string // identifier in TypeScript, unique: googleDrive
+	Python       string // identifier in Python, unique: google_drive
+	Instructions string // without what Flags say
+	Flags        []Flag // of the instructions
+	Category     string
+	Cached       bool // true if the tools come from an earlier run and the server has not answered yet
+	Static       bool // true for definitions from a folder, without a live server
+	Tools        []*Tool
+}
+
+// Toolset is the set of servers and tools that somebody may see. It is
+// immutable: what changes is which Toolset is current. Listing, searching,
+// checking and calling all decide by the same Toolset.
+type Toolset struct {
+	Servers []*Server // sorted by name
+
+	servers map[string]*Server
+	tools   map[string]*Tool
+
+	whole  *Toolset           // of which this is a part
+	refuse func(*Tool) *Error // why a tool of whole is not in it
+}
+
+// NewToolset indexes servers, which must be sorted by name and not change
+// any more. Where two spellings collide, the raw name wins, then the first.
+func NewToolset(servers []*Server) *Toolset {
+	ts := &Toolset{Servers: servers, servers: map[string]*Server{}, tools: map[string]*Tool{}}
+	for _, spell := range []func(*Server) string{rawServer, tsServer, pyServer} {
+		for _, s := range servers {
+			addNew(ts.servers, spell(s), s)
+		}
+	}
+	for _, join := range toolSpellings {
+		for _, s := range servers {
+			for _, t := range s.Tools {
+				addNew(ts.tools, join(s, t), t)
+			}
+		}
+	}
+	return ts
+}
+
+func addNew[T any](m map[string]*T, key string, v *T) {
+	if _, taken := m[key]; !taken && key != "" {
+		m[key] = v
+	}
+}
+
+func rawServer(s *Server) string { return s.Name }
+func tsServer(s *Server) string  { return s.TypeScript }
+func pyServer(s *Server) string  { return s.Python }
+
+var toolSpellings = []func(*Server, *Tool) string{
+	func(s *Server, t *Tool) string { return s.Name + "__" + t.Name },
+	func(s *Server, t *Tool) string { return s.Name + "." + t.Name },
+	func(s *Server, t *Tool) string { return s.TypeScript + "." + t.TypeScript },
+	func(s *Server, t *Tool) string { return s.Python + "." + t.Python },
+	func(s *Server, t *Tool) string { return s.Name + "." + t.TypeScript },
+	func(s *Server, t *Tool) string { return s.Name + "." + t.Python },
+	func(s *Server, t *Tool) string { return s.TypeScript + "." + t.Name },
+	func(s *Server, t *Tool) string { return s.Python + "__" + t.Python },
+	func(s *Server, t *Tool) string { return s.TypeScript + "__" + t.TypeScript },
+}
+
+// Server finds a server by any spelling of its name: google-drive, googleDrive, google_drive.
+func (ts *Toolset) Server(name string) (*Server, bool) {
+	s, ok := ts.servers[name]
+	return s, ok
+}
+
+// Tool finds a tool by any spelling of its full name: github.listIssues,
+// github.list_issues, github__list_issues.
+func (ts *Toolset) Tool(name string) (*Tool, bool) {
+	name = strings.TrimPrefix(name, "servers.")
+	if t, ok := ts.tools[name]; ok {
+		return t, true
+	}
+	for _, separator := range []string{".", "__"} {
+		server, tool, _ := strings.Cut(name, separator)
+		if s, ok := ts.Server(server); ok && tool != "" {
+			if t, ok := s.acronymed(tool); ok {
+				return t, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// Meant lists the tools that a name means: one tool in any spelling of its full name, or all tools of a server in
+// any spelling of its name, also as "github.*". It is empty if nothing answers to the name.
+func (ts *Toolset) Meant(name string) []*Tool {
+	if t, ok := ts.Tool(name); ok {
+		return []*Tool{t}
+	}
+	for _, all := range []string{".*", "__*", "/*", ""} {
+		if server, ok := strings.CutSuffix(name, all); ok {
+			if s, found := ts.Server(strings.TrimPrefix(server, "servers.")); found {
+				return s.Tools
+			}
+		}
+	}
+	return nil
+}
+
+// Named finds a tool in a category, or in all categories if it is empty. The name is one that Tool takes, or a tool's
+// own name in any spelling if only one tool has it. The error says which tools a name may mean, and is that of
+// NotFound if it can mean none.
+func (ts *Toolset) Named(name, category string) (*Tool, *Error) {
+	if t, ok := ts.Tool(name); ok {
+		if !t.inCategory(category) {
+			return nil, Errorf(KindToolNotFound, "toolset", "the tool %s is not in the category %q", ts.Qualified(t), category).
+				WithHint("its category is %q", t.Category)
+		}
+		return t, nil
+	}
+	var found []*Tool
+	for _, s := range ts.Servers {
+		if t, ok := s.On(name); ok && t.inCategory(category) {
+			found = append(found, t)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, ts.NotFound(name)
+	case 1:
+		return found[0], nil
+	}
+	var names []string
+	for _, t := range found[:min(len(found), 10)] {
+		names = append(names, ts.Qualified(t))
+	}
+	return nil, Errorf(KindToolNotFound, "toolset", "%d servers have a tool %q", len(found), name).
+		WithHint("name it with its server: %s", strings.Join(names, ", "))
+}
+
+// inCategory reports whether t is in a category, in any spelling; every tool is in the category "".
+func (t *Tool) inCategory(category string) bool {
+	return category == "" || fold(t.Category) == fold(category)
+}
+
+// RegistryOnly reports whether only a definition of t is known, without a server that could be called.
+func (ts *Toolset) RegistryOnly(t *Tool) bool {
+	s, ok := ts.servers[t.Server]
+	return ok && s.Name == t.Server && s.Static
+}
+
+// NoServerFor returns the error for a call of a tool of which only a definition is known.
+func (ts *Toolset) NoServerFor(t *Tool) *Error {
+	return Errorf(KindToolNotFound, "toolset", "%s is only a definition in the registry (toolDefinitions): no server %q is connected that could be called", ts.Qualified(t), t.Server).
+		WithHint("add the server %q to .mcp.json, or put the name of a configured server into the definition's member \"server\"", t.Server).At(t.Server, t.Name)
+}
+
+// Exact finds a tool by the raw names of its server and of its own.
+func (ts *Toolset) Exact(server, tool string) (*Tool, bool) {
+	if t, ok := ts.tools[server+"__"+tool]; ok && t.Server == server && t.Name == tool {
+		return t, true
+	}
+	if s, ok := ts.servers[server]; ok && s.Name == server {
+		for _, t := range s.Tools {
+			if t.Name == tool {
+				return t, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// Without is ts without the tools that refuse has an error for. It remembers them,
+// so that whoever names one is told why; refuse must answer the same every time.
+func (ts *Toolset) Without(refuse func(*Tool) *Error) *Toolset {
+	servers, removed := make([]*Server, len(ts.Servers)), false
+	for i, s := range ts.Servers {
+		kept := *s
+		kept.Tools = slices.DeleteFunc(slices.Clone(s.Tools), func(t *Tool) bool { return refuse(t) != nil })
+		if servers[i] = s; len(kept.Tools) < len(s.Tools) {
+			servers[i], removed = &kept, true
+		}
+	}
+	if !removed {
+		return ts
+	}
+	part := NewToolset(servers)
+	part.whole, part.refuse = ts, refuse
+	return part
+}
+
+// Hides reports whether a tool was taken out of ts.
+func (ts *Toolset) Hides(t *Tool) bool {
+	return ts.whole != nil && (ts.refuse(t) != nil || ts.whole.Hides(t))
+}
+
+// Refused is why a tool, named in any spelling, was taken out of ts; nil if it
+// was not.
+func (ts *Toolset) Refused(name string) *Error {
+	if ts.whole == nil {
+		return nil
+	}
+	if t, ok := ts.whole.Tool(name); ok {
+		return ts.refuse(t)
+	}
+	return ts.whole.Refused(name)
+}
+
+// RefusedExact is why a tool, by the raw names of its server and of its own, was taken
+// out of ts; nil if it was not.
+func (ts *Toolset) RefusedExact(server, tool string) *Error {
+	if ts.whole == nil {
+		return nil
+	}
+	if t, ok := ts.whole.Exact(server, tool); ok {
+		if e := ts.refuse(t); e != nil {
+			return e
+		}
+	}
+	return ts.whole.RefusedExact(server, tool)
+}
+
+// Whole is ts with everything that was taken out.
+func (ts *Toolset) Whole() *Toolset {
+	for ts.whole != nil {
+		ts = ts.whole
+	}
+	return ts
+}
+
+// On finds a tool by any spelling of its own name on this server.
+func (s *Server) On(name string) (*Tool, bool) {
+	for _, spell := range []func(*Tool) string{
+		func(t *Tool) string { return t.Name },
+		func(t *Tool) string { return t.TypeScript },
+		func(t *Tool) string { return t.Python },
+	} {
+		for _, t := range s.Tools {
+			if spell(t) == name {
+				return t, true
+			}
+		}
+	}
+	return s.acronymed(name)
+}
+
+// acronymed finds a tool by its identifier in TypeScript with acronyms in the other spelling: executeSQL is
+// executeSql, if no other tool of the server can be meant.
+func (s *Server) acronymed(name string) (*Tool, bool) {
+	var found *Tool
+	for _, t := range s.Tools {
+		if !strings.EqualFold(t.TypeScript, name) || !hasAcronym(name) && !hasAcronym(t.TypeScript) {
+			continue
+		}
+		if found != nil {
+			return nil, false
+		}
+		found = t
+	}
+	return found, found != nil
+}
+
+// hasAcronym reports whether a name has two capital letters in a row.
+func hasAcronym(name string) bool {
+	for i := 1; i < len(name); i++ {
+		if isCapital(name[i-1]) && isCapital(name[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func isCapital(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+// Count is the number of tools.
+func (ts *Toolset) Count() int {
+	n := 0
+	for _, s := range ts.Servers {
+		n += len(s.Tools)
+	}
+	return n
+}
+
+// Qualified is the name that programs write: github.listIssues.
+func (ts *Toolset) Qualified(t *Tool) string {
+	if s, ok := ts.servers[t.Server]; ok {
+		return s.TypeScript + "." + t.TypeScript
+	}
+	return t.Server + "." + t.Name
+}
+
+// NoTool is what errors.As finds in the error for the name of a tool that there is not.
+type NoTool struct{ Name string }
+
+func (e *NoTool) Error() string { return "there is no tool " + e.Name }
+
+// UnknownNames is what errors.As finds in the error for a program that uses names that nothing binds.
+// One may be that of a server.
+type UnknownNames struct{ Names []string }
+
+func (e *UnknownNames) Error() string { return "nothing is named " + strings.Join(e.Names, " or ") }
+
+// NotFound is the error for a tool name that nothing answers to; it names the
+// nearest tools. One that was taken out is refused for the reason of that.
+func (ts *Toolset) NotFound(name string) *Error {
+	if e := ts.Refused(name); e != nil {
+		return e
+	}
+	e := Errorf(KindToolNotFound, "toolset", "there is no tool %q", name)
+	e.Err = &NoTool{Name: name}
+	if near := ts.Near(name, 3); len(near) > 0 {
+		return e.WithHint("did you mean %s?", strings.Join(near, ", "))
+	}
+	if len(ts.Servers) == 0 {
+		return e.WithHint("no server is configured")
+	}
+	return e.WithHint("search_tools finds tools by what they do")
+}
+
+// Near lists at most n qualified names that resemble name, best first.
+func (ts *Toolset) Near(name string, n int) []string {
+	var names []string
+	for _, s := range ts.Servers {
+		for _, t := range s.Tools {
+			names = append(names, s.TypeScript+"."+t.TypeScript)
+		}
+	}
+	return Nearest(name, names, n)
+}

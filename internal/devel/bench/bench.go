@@ -1,0 +1,158 @@
+// Package bench measures what the engine costs: the table that retort bench
+// prints. Every figure is a median of one run on one machine; what matters are
+// the ratios between them.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"retort"
+	"retort/internal/core"
+)
+
+// Row is one line of the table.
+type Row struct {
+	Name   string  `json:"name"`
+	Median float64 `json:"median"`
+	Worst  float64 `json:"worst,omitempty"` // of the same runs
+	Unit   string  `json:"unit"`            // "ms", "µs", "MB"
+	Runs   int     `json:"runs,omitempty"`
+	Target float64 `json:"target,omitempty"` // what the project promises; 0 is no promise
+}
+
+// Met says whether the median keeps the promise.
+func (r Row) Met() bool { return r.Target == 0 || r.Median <= r.Target }
+
+// Options say what to measure with.
+type Options struct {
+	Self     string            // path of the retort binary
+	Progress func(what string) // told what is being measured; may be nil
+	Only     []string          // some of Parts; everything if empty
+	// Catalogs is a folder with lists of tools, for Targets; Connected are the servers that are listed instead.
+	// Without either, tools are made up.
+	Catalogs  string
+	Connected *retort.Config
+}
+
+// step measures one part.
+type step struct {
+	part    string
+	measure func(*bench, context.Context) error
+}
+
+var steps = []step{
+	{"command", (*bench).command},
+	{"runtimes", (*bench).runtimes},
+	{"docker", (*bench).docker},
+	{"gvisor", (*bench).gvisor},
+	{"vm", (*bench).vm},
+	{"egress", (*bench).egress},
+	{"mcp", (*bench).overMCP},
+	{"calls", (*bench).calls},
+	{"type-check", (*bench).typeCheck},
+	{"validation", (*bench).validate},
+	{"personal data", (*bench).privacy},
+	{"record", (*bench).record},
+	{"kept record", (*bench).kept},
+	{"wrappers", (*bench).wrappers},
+	{"search", (*bench).search},
+	{"tokens", (*bench).tokens},
+	{"memory", (*bench).memory},
+	{"http", (*bench).http},
+	{"binary", (*bench).binary},
+}
+
+// Parts names what can be measured, in order.
+func Parts() []string {
+	parts := make([]string, len(steps))
+	for i, s := range steps {
+		parts[i] = s.part
+	}
+	return parts
+}
+
+// bench is the state of one run.
+type bench struct {
+	Options
+	home  string
+	rows  []Row
+	pause time.Duration // between the runs of one row
+}
+
+// Run measures everything, or what Options name. Everything takes some tens of
+// seconds. Its errors are *core.Error.
+func Run(ctx context.Context, o Options) ([]Row, error) {
+	for _, part := range o.Only {
+		if !slices.Contains(Parts(), part) {
+			return nil, core.Errorf(core.KindInvalidArguments, "bench", "there is no part %q", part).WithHint("parts: %s", strings.Join(Parts(), ", "))
+		}
+	}
+	home, err := os.MkdirTemp("", "retort-bench-")
+	if err != nil {
+		return nil, core.Errorf(core.KindInternal, "bench", "%w", err)
+	}
+	defer os.RemoveAll(home)
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	b := &bench{Options: o, home: home}
+	for _, s := range steps {
+		if len(o.Only) > 0 && !slices.Contains(o.Only, s.part) {
+			continue
+		}
+		o.Progress(s.part)
+		if err := s.measure(b, ctx); err != nil {
+			return b.rows, core.Errorf(core.KindInternal, "bench", "%s: %w", s.part, err)
+		}
+	}
+	return b.rows, nil
+}
+
+// time runs f n times after a warm-up and adds a row with the median, in
+// milliseconds.
+func (b *bench) time(name string, n int, target float64, f func() error) error {
+	if err := f(); err != nil {
+		return err
+	}
+	took := make([]float64, n)
+	for i := range took {
+		time.Sleep(b.pause)
+		start := time.Now()
+		if err := f(); err != nil {
+			return err
+		}
+		took[i] = float64(time.Since(start)) / float64(time.Millisecond)
+	}
+	b.add(name, took, "ms", target)
+	return nil
+}
+
+func (b *bench) add(name string, values []float64, unit string, target float64) {
+	values = slices.Sorted(slices.Values(values))
+	b.rows = append(b.rows, Row{Name: name, Median: values[len(values)/2], Worst: values[len(values)-1], Unit: unit, Runs: len(values), Target: target})
+}
+
+func (b *bench) binary(context.Context) error {
+	info, err := os.Stat(b.Self)
+	if err != nil {
+		return err
+	}
+	b.rows = append(b.rows, Row{Name: "binary", Median: float64(info.Size()) / 1e6, Unit: "MB", Target: 60})
+	return nil
+}
+
+// failed turns an Outcome that should have been good into an error.
+func failed(o core.Outcome) error {
+	if o.Status == core.StatusOK {
+		return nil
+	}
+	if o.Error != nil {
+		return fmt.Errorf("%s: %w", o.Status, o.Error)
+	}
+	return fmt.Errorf("%s", o.Status)
+}

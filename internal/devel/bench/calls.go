@@ -1,0 +1,140 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+const (
+	callRounds = 9
+	callsEach  = 1000
+	// callPause lets what the one before has left, such as a sandbox that is being
+	// started, come to its end.
+	callPause = 100 * time.Millisecond
+)
+
+// way is one way to make a thousand calls of the same tool on the same upstream.
+type way struct {
+	name string
+	make func() error
+	took []float64 // µs for each call, by round
+}
+
+// calls measures calls from programs, and what the same calls take without the
+// engine. The ways take turns, so that what else the machine does meets them
+// all; the engine's share is the difference within one round.
+func (b *bench) calls(ctx context.Context) error {
+	e, up, err := b.engine(ctx, "calls", ordinary)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	sdk, err := up.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer sdk.Close()
+	wire, err := up.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer wire.Close()
+	program := func(code string) func() error {
+		return func() error { return failed(e.Execute(ctx, core.Request{Code: code})) }
+	}
+	ways := []*way{
+		{name: "1,000 tool calls of a program, one after the other, each",
+			make: program("for (let i = 0; i < 1000; i++) await bench.listIssue({id: String(i)});")},
+		{name: "1,000 tool calls of a program, at once, each",
+			make: program("await Promise.all(Array.from({length: 1000}, (_, i) => bench.listIssue({id: String(i)})));")},
+		{name: "the same by the MCP SDK's client, one after the other, each", make: func() error { return viaSDK(ctx, sdk, 1) }},
+		{name: "the same by the MCP SDK's client, at once, each", make: func() error { return viaSDK(ctx, sdk, core.DefaultLimits().Concurrency) }},
+		{name: "the same by writing and reading lines, each", make: func() error { return viaLines(wire) }},
+	}
+	if err := takeTurns(ways); err != nil {
+		return err
+	}
+	for _, w := range ways {
+		b.add(w.name, w.took, "µs", 0)
+	}
+	b.add("the engine's share of a call, one after the other", less(ways[0].took, ways[4].took), "µs", 100)
+	b.add("the engine's share of a call, at once", less(ways[1].took, ways[4].took), "µs", 100)
+	python := func() error {
+		return failed(e.Execute(ctx, core.Request{Language: core.Python, Code: "for i in range(1000):\n    bench.list_issue(id=str(i))\nresult = 1"}))
+	}
+	if python() != nil {
+		return nil // there is no Python here
+	}
+	return b.time("1,000 tool calls one after the other from Python, all of them", 7, 150, python)
+}
+
+func takeTurns(ways []*way) error {
+	for round := range 1 + callRounds {
+		for _, w := range ways {
+			time.Sleep(callPause)
+			runtime.GC()
+			start := time.Now()
+			if err := w.make(); err != nil {
+				return fmt.Errorf("%s: %w", w.name, err)
+			}
+			if round > 0 { // the first warms up
+				w.took = append(w.took, float64(time.Since(start))/float64(time.Microsecond)/callsEach)
+			}
+		}
+	}
+	return nil
+}
+
+// less are the differences of two rows, round by round.
+func less(a, b []float64) []float64 {
+	differences := make([]float64, len(a))
+	for i := range a {
+		differences[i] = a[i] - b[i]
+	}
+	return differences
+}
+
+// viaSDK makes calls with the SDK's client, so many at once.
+func viaSDK(ctx context.Context, client *mcp.ClientSession, atOnce int) error {
+	var next atomic.Int64
+	failures := make(chan error, atOnce)
+	for range atOnce {
+		go func() {
+			var err error
+			for i := next.Add(1); i <= callsEach && err == nil; i = next.Add(1) {
+				_, err = client.CallTool(ctx, &mcp.CallToolParams{Name: "list_issue", Arguments: map[string]any{"id": fmt.Sprint(i)}})
+			}
+			failures <- err
+		}()
+	}
+	var err error
+	for range atOnce {
+		err = errors.Join(err, <-failures)
+	}
+	return err
+}
+
+// viaLines makes calls with as little as the protocol allows, which leaves the
+// time of the upstream itself.
+func viaLines(wire io.ReadWriter) error {
+	in := bufio.NewReader(wire)
+	for i := range callsEach {
+		if _, err := fmt.Fprintf(wire, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"list_issue","arguments":{"id":"%[1]d"}}}`+"\n", i); err != nil {
+			return err
+		}
+		if _, err := in.ReadSlice('\n'); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/docker"
+	"retort/internal/sandbox/runtimes"
+)
+
+// docker measures containers of Docker's, where a daemon answers: with runc, and with gVisor
+// where the daemon has it.
+func (b *bench) docker(ctx context.Context) error {
+	for _, runner := range []struct {
+		name       string
+		cold, pool float64 // what is promised, in ms
+	}{{"runc", 400, 20}, {"runsc", 600, 25}} {
+		if err := b.containers(ctx, runner.name, runner.cold, runner.pool); err != nil {
+			return fmt.Errorf("%s: %w", runner.name, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) containers(ctx context.Context, runner string, nothing, pool float64) error {
+	known := runtimes.All(nil, core.DefaultLimits().Memory)[:1] // Python
+	o := docker.Options{Guest: []string{b.Self, "guest"}, Runtime: runner, Dir: filepath.Join(b.home, "docker"), Interpreters: known, Warm: -1, MaxWarm: -1}
+	cold := docker.New(o)
+	defer cold.Close()
+	have := cold.Capabilities()
+	if have.Unavailable != nil {
+		b.Progress(runner + ": " + have.Unavailable.Message)
+		return nil
+	}
+	before := inContainers()
+	o.Warm, o.MaxWarm = 0, 0 // as the engine has them
+	warm := docker.New(o)
+	defer warm.Close()
+	if err := b.sandboxes(ctx, "docker, "+runner, have.Runtimes, cold, warm, nothing, pool); err != nil {
+		return err
+	}
+	return b.held(ctx, runner, warm, before)
+}
+
+// sandboxes measures what programs cost in sandboxes that are started for them, and in those
+// that wait.
+func (b *bench) sandboxes(ctx context.Context, what string, runtimes []string, cold, warm sandbox.Backend, nothing, pool float64) error {
+	defer func() { b.pause = 0 }()
+	for _, runtime := range runtimes {
+		b.pause = 200 * time.Millisecond // in which the one before comes to its end
+		if err := b.time(what+", "+runtime+": smallest program, from nothing", 10, nothing, func() error { return smallest(ctx, cold, runtime) }); err != nil {
+			return fmt.Errorf("%s: %w", runtime, err)
+		}
+		b.pause = 1500 * time.Millisecond // in which the next container gets ready
+		if err := b.time(what+", "+runtime+": smallest program, from the pool", 10, pool, func() error { return smallest(ctx, warm, runtime) }); err != nil {
+			return fmt.Errorf("%s: %w", runtime, err)
+		}
+		for _, way := range []string{inTurn, allAtOnce} {
+			if err := b.time(what+", "+runtime+": 1,000 tool calls "+way+", all of them", 5, 300, func() error { return thousand(ctx, warm, runtime, way) }); err != nil {
+				return fmt.Errorf("%s: %w", runtime, err)
+			}
+		}
+	}
+	return nil
+}
+
+// held measures what containers take that wait for a program, with all of their processes.
+func (b *bench) held(ctx context.Context, runner string, warm sandbox.Backend, before map[string]float64) error {
+	s, err := warm.Prepare(ctx, sandbox.Spec{Runtime: "quickjs", Limits: core.DefaultLimits()})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	time.Sleep(2 * time.Second) // in which those that wait are complete again
+	megabytes, containers := 0.0, 0
+	for id, more := range inContainers() {
+		if _, was := before[id]; !was && more > 0 {
+			megabytes, containers = megabytes+more, containers+1
+		}
+	}
+	if containers > 0 {
+		b.rows = append(b.rows, Row{Name: "docker, " + runner + ": memory of a container that waits", Median: megabytes / float64(containers), Unit: "MB", Runs: containers})
+	}
+	return nil
+}
+
+var containerID = regexp.MustCompile(`docker[/-]([0-9a-f]{64})`)
+
+// inContainers is the memory of all processes in containers of Docker's, in MB, by their ids.
+func inContainers() map[string]float64 {
+	all := map[string]float64{}
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		groups, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cgroup"))
+		found := containerID.FindSubmatch(groups)
+		if found == nil {
+			continue
+		}
+		if part, err := share(pid); err == nil {
+			all[string(found[1])] += part
+		}
+	}
+	return all
+}

@@ -1,0 +1,82 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/gvisor"
+	"retort/internal/sandbox/runtimes"
+)
+
+// gvisor measures containers of gVisor's, where it is on this machine: the smallest
+// program, a thousand calls, and the memory of a container that waits.
+func (b *bench) gvisor(ctx context.Context) error {
+	if _, err := exec.LookPath("runsc"); err != nil {
+		b.Progress("gVisor is not on this machine")
+		return nil
+	}
+	known := runtimes.All(nil, core.DefaultLimits().Memory)[:1] // Python
+	o := gvisor.Options{Guest: []string{b.Self, "guest"}, Dir: filepath.Join(b.home, "gvisor"), Interpreters: known, Warm: -1, MaxWarm: -1}
+	cold := gvisor.New(o)
+	defer cold.Close()
+	o.Warm, o.MaxWarm = 0, 0 // as the engine has them
+	warm := gvisor.New(o)
+	defer warm.Close()
+	if err := b.sandboxes(ctx, "gvisor", warm.Capabilities().Runtimes, cold, warm, 600, 25); err != nil {
+		return err
+	}
+	return b.waiting(ctx, warm)
+}
+
+// waiting measures what a container takes that waits for a program, with all of its
+// processes.
+func (b *bench) waiting(ctx context.Context, warm sandbox.Backend) error {
+	s, err := warm.Prepare(ctx, sandbox.Spec{Runtime: "quickjs", Limits: core.DefaultLimits()})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	time.Sleep(2 * time.Second) // in which those that wait are complete again
+	megabytes, containers := 0.0, 0
+	for _, pid := range below(os.Getpid()) {
+		if part, err := share(pid); err == nil {
+			megabytes += part
+		}
+		if name(pid) == "runsc-sandbox" {
+			containers++
+		}
+	}
+	if containers > 0 {
+		b.rows = append(b.rows, Row{Name: "gvisor: memory of a container that waits", Median: megabytes / float64(containers), Unit: "MB", Runs: containers})
+	}
+	return nil
+}
+
+const inTurn, allAtOnce = "one after the other", "at once"
+
+// calling are programs that make a thousand calls, by language and way.
+var calling = map[core.Language]map[string]string{
+	core.JavaScript: {
+		inTurn:    "for (let i = 0; i < 1000; i++) await callMCPTool('x')",
+		allAtOnce: "await Promise.all(Array.from({length: 1000}, () => callMCPTool('x')))",
+	},
+	core.Python: {
+		inTurn:    "for i in range(1000): call_mcp_tool('x')",
+		allAtOnce: "import asyncio\nasync def one(): await call_mcp_tool('x')\nawait asyncio.gather(*[one() for i in range(1000)])",
+	},
+}
+
+// thousand makes calls that cost the host nothing.
+func thousand(ctx context.Context, b sandbox.Backend, runtime, way string) error {
+	p := core.Program{Name: "program", Language: core.JavaScript, Limits: core.DefaultLimits()}
+	if runtime == "python" {
+		p.Language = core.Python
+	}
+	p.Code = calling[p.Language][way]
+	return ran(ctx, b, runtime, p)
+}

@@ -1,0 +1,106 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"retort/internal/audit"
+	"retort/internal/audit/sqlstore"
+	"retort/internal/core"
+)
+
+// million is how many entries the record has that is asked and proved.
+const million = 1_000_000
+
+// kept measures what a record of 1,000,000 entries answers, and how long it takes to prove. The
+// targets are 100 ms for a page, whatever is asked for, and 100,000 entries a second.
+func (b *bench) kept(ctx context.Context) error {
+	const name = "million"
+	if err := b.fill(ctx, name); err != nil {
+		return err
+	}
+	dir := filepath.Join(b.home, name)
+	rows, err := sqlstore.Open(ctx, filepath.Join(dir, "record", "record-1.db"), sqlstore.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	r := &audit.Record{Stores: []audit.Store{rows}, Archives: filepath.Join(dir, "archive"), Checkpoints: filepath.Join(dir, "checkpoints"), Home: dir, Keys: noKeys()}
+	for _, q := range []struct {
+		what string
+		audit.Filter
+	}{
+		{"the newest", audit.Filter{}},
+		{"of one session", audit.Filter{Session: "session 7"}},
+		{"of one tool that failed", audit.Filter{Tool: "tool_3", Statuses: []string{"tool_error"}}},
+		{"of a high risk, some weeks ago", audit.Filter{MinRisk: 80, To: time.Now().Add(-20 * 24 * time.Hour)}},
+		{"of nobody", audit.Filter{Principal: "nobody"}},
+	} {
+		err := b.time("50 of 1,000,000 entries: "+q.what, 5, 100, func() error {
+			_, err := r.Find(ctx, audit.Query{Filter: q.Filter, Limit: 50})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	start := time.Now()
+	v, err := r.Verify(ctx, audit.VerifyOptions{})
+	if err == nil && !v.OK {
+		err = fmt.Errorf("the record does not hold: %+v", v.First)
+	}
+	b.add("prove 100,000 of 1,000,000 entries", []float64{ms(time.Since(start)) / float64(v.Entries) * 100_000}, "ms", 1000)
+	return err
+}
+
+// fill writes 200,000 executions of thirty days, with five entries each.
+func (b *bench) fill(ctx context.Context, name string) error {
+	log, err := b.ledger(ctx, name)
+	if err != nil {
+		return err
+	}
+	const each = 5
+	began := time.Now().Add(-30 * 24 * time.Hour)
+	for x := range million / each {
+		at := began.Add(time.Duration(x) * 30 * 24 * time.Hour / (million / each))
+		risk := x * 7 % 101
+		about := core.Event{At: at, Execution: fmt.Sprint("x", x), Session: fmt.Sprint("session ", x%100), Principal: fmt.Sprint("person ", x%20), Client: "bench 1.0"}
+		for n := range each {
+			e := about
+			switch n {
+			case 0:
+				e.Kind = core.EventRequest
+			case 1:
+				e.Kind, e.Status, e.Risk = core.EventVerdict, "ok", &risk
+			case each - 1:
+				e.Kind, e.Status, e.Risk = core.EventEnd, "ok", &risk
+			default:
+				e.Kind, e.Server, e.Tool, e.Status = core.EventCall, fmt.Sprint("server ", x%10), fmt.Sprint("tool_", x%200), "ok"
+				if x%50 == 3 {
+					e.Status = "tool_error"
+				}
+				e.Body = []byte(`{"arguments":{"id":"0123456789","fields":["name","email","phone"],"limit":100}}`)
+			}
+			if err := hold(log, e); err != nil {
+				return err
+			}
+		}
+	}
+	return log.Close()
+}
+
+// hold waits where entries come faster than they are written.
+func hold(log *audit.Log, e core.Event) error {
+	for {
+		refused := log.Record(e, false)
+		if refused == nil {
+			return nil
+		}
+		if e.Kind == core.EventEnd {
+			return refused
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

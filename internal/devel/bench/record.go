@@ -1,0 +1,166 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"retort"
+	"retort/internal/audit"
+	"retort/internal/audit/sqlstore"
+	"retort/internal/core"
+)
+
+// record measures the record: durable entries by one caller and by 64, and what recording
+// adds to a small program. The targets are 5,000 entries a second with a median below
+// 5 ms, and 1 ms.
+func (b *bench) record(ctx context.Context) error {
+	if err := b.appends(ctx); err != nil {
+		return err
+	}
+	return b.recorded(ctx)
+}
+
+// entry is one of a usual size: 600 bytes with its body.
+func entry(execution string, n int) core.Event {
+	body, _ := json.Marshal(map[string]string{"arguments": fmt.Sprintf("%0300d", n)})
+	return core.Event{
+		Kind: core.EventCall, Execution: execution, Session: "default", Client: "bench 1.0", Server: "crm", Tool: "update_record", Effect: "write",
+		Facts: map[string]any{"call": n, "arguments": "0123456789abcdef01234567", "pin": "0123456789ab"}, Body: body,
+	}
+}
+
+// ledger opens a record below home.
+func (b *bench) ledger(ctx context.Context, name string) (*audit.Log, error) {
+	dir := filepath.Join(b.home, name)
+	rows, err := sqlstore.Open(ctx, filepath.Join(dir, "record")+"/", sqlstore.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return audit.Open(ctx, rows, audit.Options{Keys: noKeys(), Checkpoints: filepath.Join(dir, "checkpoints"), Home: dir})
+}
+
+// noKeys are keys that everybody knows.
+func noKeys() audit.Keys {
+	key := func() ([]byte, error) { return make([]byte, 32), nil }
+	return audit.Keys{Bodies: key, Codes: key}
+}
+
+func (b *bench) appends(ctx context.Context) error {
+	log, err := b.ledger(ctx, "appends")
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	for _, m := range []struct {
+		callers, each int
+		one, all      string
+		each1000      float64
+	}{
+		{1, 200, "durable entry of the record, one caller", "", 0},
+		{64, 100, "durable entry of the record, 64 callers", "1,000 durable entries, 64 callers", 200},
+	} {
+		took, whole, err := together(log, m.callers, m.each)
+		if err != nil {
+			return err
+		}
+		target := 0.0
+		if m.all != "" {
+			target = 5
+			b.add(m.all, []float64{ms(whole) / float64(m.callers*m.each) * 1000}, "ms", m.each1000)
+		}
+		b.add(m.one, took, "ms", target)
+	}
+	return b.three(log)
+}
+
+// three measures what an execution without calls has in the record.
+func (b *bench) three(log *audit.Log) error {
+	n := 0
+	code, _ := json.Marshal(map[string]string{"code": "return 1"})
+	return b.time("record of one execution without calls", 200, 0, func() error {
+		n++
+		about := core.Event{Execution: fmt.Sprint("alone", n), Session: "default"}
+		for _, kind := range []core.EventKind{core.EventRequest, core.EventVerdict, core.EventEnd} {
+			e := about
+			e.Kind, e.Status, e.Facts = kind, "ok", map[string]any{"language": "typescript"}
+			if kind == core.EventRequest {
+				e.Body = code
+			}
+			if refused := log.Record(e, kind == core.EventEnd); refused != nil {
+				return refused
+			}
+		}
+		return nil
+	})
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// together has callers write entries, each one after the other.
+func together(log *audit.Log, callers, each int) (took []float64, whole time.Duration, err error) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	begin := time.Now()
+	for c := range callers {
+		all.Go(func() {
+			execution := fmt.Sprintf("x%dof%d", c, callers)
+			_ = log.Record(core.Event{Kind: core.EventRequest, Execution: execution, Session: "default"}, false)
+			for n := range each {
+				start := time.Now()
+				refused := log.Record(entry(execution, n), true)
+				mu.Lock()
+				took = append(took, ms(time.Since(start)))
+				if refused != nil {
+					err = refused
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	return took, time.Since(begin), err
+}
+
+// settled is how long a program waits for the one before it, so that the next sandbox is
+// there and the processors have nothing else to do.
+const settled = 50 * time.Millisecond
+
+// recorded measures a small program with and without a record, in turns.
+func (b *bench) recorded(ctx context.Context) error {
+	var engines [2]*retort.Engine
+	for i, settings := range []string{"auditLogging: false", "auditLogging: true"} {
+		e, err := retort.Open(ctx, retort.Config{
+			NoFiles: true, Home: filepath.Join(b.home, fmt.Sprint("recorded", i)), Keys: filepath.Join(b.home, "keys"), Settings: settings,
+			Guest: []string{b.Self, "guest"}, Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		engines[i] = e
+	}
+	const runs = 100
+	var took [2][]float64
+	for n := range runs + 10 {
+		for i, e := range engines {
+			time.Sleep(settled)
+			start := time.Now()
+			if err := failed(e.Execute(ctx, retort.Request{Code: "return 1"})); err != nil {
+				return err
+			}
+			if n >= 10 {
+				took[i] = append(took[i], ms(time.Since(start)))
+			}
+		}
+	}
+	b.add("return 1 without a record", took[0], "ms", 0)
+	b.add("return 1 with a record", took[1], "ms", 0)
+	n := len(b.rows)
+	b.rows = append(b.rows, Row{Name: "added by the record", Median: b.rows[n-1].Median - b.rows[n-2].Median, Unit: "ms", Runs: runs, Target: 1})
+	return nil
+}

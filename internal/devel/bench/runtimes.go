@@ -1,0 +1,86 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/process"
+	"retort/internal/sandbox/runtimes"
+)
+
+// startTargets are the promises for a runtime: milliseconds from nothing, and
+// from a child that is ready.
+var startTargets = map[string]struct{ cold, warm float64 }{
+	"quickjs": {15, 2}, "python": {40, 5}, "node": {60, 5},
+}
+
+// alone are commands that start an interpreter outside of any sandbox and do
+// nothing with it: what a start from nothing cannot be faster than.
+var alone = map[string][]string{
+	"node": {"node", "-e", ""}, "bun": {"bun", "-e", "0"}, "deno": {"deno", "eval", ""},
+}
+
+// runtimes measures how long the smallest program takes in each runtime that
+// this machine has, from asking for a sandbox to its value.
+func (b *bench) runtimes(ctx context.Context) error {
+	command := []string{b.Self, "guest"}
+	known := runtimes.All(nil, core.DefaultLimits().Memory)
+	cold := process.New(process.Options{Command: command, Compiles: true, Warm: -1, MaxWarm: -1, Interpreters: known})
+	defer cold.Close()
+	warm := process.New(process.Options{Command: command, Compiles: true, Interpreters: known})
+	defer warm.Close()
+	defer func() { b.pause = 0 }()
+	for _, runtime := range cold.Capabilities().Runtimes {
+		target := startTargets[runtime]
+		b.Progress("starting " + runtime)
+		if command, ok := alone[runtime]; ok {
+			if err := b.time(runtime+": by itself, without a sandbox or program", 20, 0, func() error { return exec.CommandContext(ctx, command[0], command[1:]...).Run() }); err != nil {
+				return fmt.Errorf("%s: %w", runtime, err)
+			}
+		}
+		b.pause = 50 * time.Millisecond // in which the one before comes to its end
+		if err := b.time(runtime+": smallest program, from nothing", 20, target.cold, func() error { return smallest(ctx, cold, runtime) }); err != nil {
+			return fmt.Errorf("%s: %w", runtime, err)
+		}
+		b.pause = 300 * time.Millisecond // in which the next child gets ready
+		if err := b.time(runtime+": smallest program, warm", 20, target.warm, func() error { return smallest(ctx, warm, runtime) }); err != nil {
+			return fmt.Errorf("%s: %w", runtime, err)
+		}
+	}
+	return nil
+}
+
+func smallest(ctx context.Context, b sandbox.Backend, runtime string) error {
+	p := core.Program{Name: "program", Language: core.JavaScript, Code: "return 1", Limits: core.DefaultLimits()}
+	if runtime == "python" {
+		p.Language, p.Code = core.Python, "result = 1"
+	}
+	return ran(ctx, b, runtime, p)
+}
+
+// ran runs a program that must be good.
+func ran(ctx context.Context, b sandbox.Backend, runtime string, p core.Program) error {
+	s, err := b.Prepare(ctx, sandbox.Spec{Runtime: runtime, Limits: p.Limits})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	none := sandbox.HostFunc(func(context.Context, core.Call) (core.Result, error) {
+		return core.Result{Value: json.RawMessage("1")}, nil
+	})
+	r, err := s.Run(ctx, p, none)
+	switch {
+	case err != nil:
+		return err
+	case r.Error != nil:
+		return r.Error
+	case r.Status != core.StatusOK:
+		return fmt.Errorf("it ended with %s", r.Status)
+	}
+	return nil
+}

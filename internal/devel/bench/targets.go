@@ -1,0 +1,243 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"retort"
+	"retort/internal/base/seal"
+	"retort/internal/core"
+	"retort/internal/tokens"
+)
+
+// Target is one figure that code execution was promised to reach, beside what was measured here.
+type Target struct {
+	Name     string `json:"name"`
+	Promised string `json:"promised"`
+	Measured string `json:"measured"`         // "not measured here" if this machine lacks what it needs
+	Met      *bool  `json:"met,omitempty"`    // nil if it was not measured, or nothing was promised
+	Command  string `json:"command"`          // that measures it again
+	Losses   string `json:"losses,omitempty"` // what the figure leaves out, or where it is worse
+}
+
+// TargetParts are the parts that Targets needs rows of.
+func TargetParts() []string {
+	return []string{"command", "runtimes", "docker", "gvisor", "vm", "type-check", "validation", "wrappers"}
+}
+
+// unmeasured is printed in place of a figure if this machine lacks what would be measured.
+const unmeasured = "not measured here"
+
+// Targets holds rows against the promised figures, and measures tokens and the recognition of personal data.
+func Targets(ctx context.Context, o Options, rows []Row) ([]Target, error) {
+	all, err := tokenTargets(ctx, o)
+	if err != nil {
+		return nil, core.Errorf(core.KindInternal, "bench", "targets: %w", err)
+	}
+	all = append(all,
+		rowTarget(rows, "generation of wrappers", "< 50 ms", 50, "wrappers", "of 451 tools at once", "wrappers of"),
+		rowTarget(rows, "start of a sandbox: process", "< 50 ms", 50, "runtimes", "QuickJS, which is built in; Node, Bun and Deno take as long as they take by themselves", "quickjs: smallest program, from nothing"),
+		rowTarget(rows, "start of a sandbox: process, Python", "< 50 ms", 50, "runtimes", "", "python: smallest program, from nothing"),
+		rowTarget(rows, "start of a sandbox: container", "100 to 200 ms", 200, "docker", "needs Docker or Podman; the next ones come from a pool", "docker, runc, quickjs: smallest program, from nothing"),
+		rowTarget(rows, "start of a sandbox: gVisor", "< 500 ms", 500, "gvisor", "needs runsc", "gvisor, quickjs: smallest program, from nothing"),
+		rowTarget(rows, "start of a sandbox: virtual machine", "1 to 2 s", 2000, "vm", "needs QEMU, and retort vm setup once; each program gets a copy", "vm, quickjs: smallest program, from nothing", "vm: "),
+		rowTarget(rows, "validation of a program", "< 50 ms", 50, "validation", "of 20 lines", "validation with risk: median program"),
+		rowTarget(rows, "validation of 2,000 lines", "< 50 ms", 50, "validation", "", "validation with risk: 2,000-line program"),
+		rowTarget(rows, "total, from the command to the result", "< 3 s", 3000, "command", "without the time of a model and of servers", "retort run -e"),
+	)
+	accuracy, err := personalTargets()
+	return append(all, accuracy...), err
+}
+
+// rowTarget holds the first row whose name begins with one of the prefixes against a bound in its own unit.
+func rowTarget(rows []Row, name, promised string, most float64, part, losses string, prefixes ...string) Target {
+	t := Target{Name: name, Promised: promised, Measured: unmeasured, Command: "retort bench --only '" + part + "'", Losses: losses}
+	for _, prefix := range prefixes {
+		at := slices.IndexFunc(rows, func(r Row) bool { return strings.HasPrefix(r.Name, prefix) && r.Unit == "ms" })
+		if at < 0 {
+			continue
+		}
+		r := rows[at]
+		met := r.Median < most
+		t.Measured, t.Met = fmt.Sprintf("%.1f ms, worst %.1f", r.Median, r.Worst), &met
+		return t
+	}
+	return t
+}
+
+// Figures of the session that the savings were promised for, in tokens, and what a million of them costs there.
+const (
+	sessionSystem       = 2_000
+	sessionConversation = 30_000
+	sessionResults      = 18_000
+	sessionProgram      = 500
+	sessionSummary      = 200
+	sessionPrice        = 90.0 // dollars: $18 for 200,000 tokens
+	promisedReduction   = 98.7
+	promisedCost        = 0.30 // dollars
+	maxCatalogue        = 32 << 20
+)
+
+// tokenTargets compares the definitions of all tools with what a session over Retort carries instead: its four first
+// tools, one search and two definitions.
+func tokenTargets(ctx context.Context, o Options) ([]Target, error) {
+	home, err := os.MkdirTemp("", "retort-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(home)
+	e, source, command, err := o.catalogues(ctx, home)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	definitions, servers := 0, 0
+	for _, s := range e.Toolset().Servers {
+		servers++
+		for _, t := range s.Tools {
+			definitions += tokens.Count(string(t.Raw))
+		}
+	}
+	found, err := leanTokens(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	looked, err := lookedUp(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	code := found + looked
+	reduction := percent(definitions, code)
+	met := reduction >= promisedReduction
+	about := fmt.Sprintf("%s: %d servers, %d tools; %d tokens of definitions against %d (%d of Retort's tools, %d of a search and two definitions)", source, servers, e.Toolset().Count(), definitions, code, found, looked)
+	before, after := sessionSystem+definitions+sessionConversation+sessionResults, sessionSystem+code+sessionConversation+sessionProgram+sessionSummary
+	cost := dollars(code + sessionProgram + sessionSummary)
+	cheap := cost <= promisedCost
+	return []Target{
+		{Name: "reduction of tokens", Promised: fmt.Sprintf("%.1f %%", promisedReduction), Measured: fmt.Sprintf("%.2f %%", reduction), Met: &met, Command: command,
+			Losses: about + fmt.Sprintf(". A whole session, with %d tokens of conversation in both, goes from %d to %d, which is %.1f %% less. A task that needs one call of one tool costs more than a direct call: retort bench tokens", sessionConversation, before, after, percent(before, after))},
+		{Name: "cost of a session", Promised: fmt.Sprintf("$18.00 to $%.2f", promisedCost), Measured: fmt.Sprintf("$%.2f to $%.2f", dollars(definitions+sessionResults), cost), Met: &cheap, Command: command,
+			Losses: fmt.Sprintf("tools, programs and results alone, at the $%.0f per million tokens of the promise; with system prompt and conversation it goes from $%.2f to $%.2f", sessionPrice, dollars(before), dollars(after))},
+	}, nil
+}
+
+func dollars(tokens int) float64 { return float64(tokens) * sessionPrice / 1e6 }
+
+func percent(before, after int) float64 {
+	if before == 0 {
+		return 0
+	}
+	return 100 * float64(before-after) / float64(before)
+}
+
+// catalogues opens an engine in front of the catalogues that are measured: those of the servers that are connected, of a
+// folder, or made-up ones. What it keeps is in home, unless the servers are connected.
+func (o Options) catalogues(ctx context.Context, home string) (e *retort.Engine, source, command string, err error) {
+	c := retort.Config{NoFiles: true, Home: home, Keys: home, Reserve: retort.ReserveNone, Guest: []string{o.Self, "guest"}}
+	source, command = fmt.Sprintf("%d made-up tools", ordinary), "retort bench targets"
+	switch {
+	case o.Connected != nil:
+		c, source, command = *o.Connected, "the servers that are connected", "retort bench targets --connected"
+		c.Reserve = retort.ReserveNone
+	case o.Catalogs != "":
+		source, command = "the catalogues of "+filepath.Base(o.Catalogs), "retort bench targets --catalogs "+o.Catalogs
+		c.Servers, err = replayed(o.Catalogs)
+	default:
+		c.Servers = []retort.Server{{Name: "bench", Dial: upstream{tools: definitions(ordinary)}.dial}}
+	}
+	if err != nil {
+		return nil, "", "", err
+	}
+	if e, err = retort.Open(ctx, c); err == nil {
+		e.Settle(ctx)
+	}
+	return e, source, command, err
+}
+
+// replayed are servers that list what files of a folder have of tools: {"name": …, "tools": […]}.
+func replayed(folder string) (servers []retort.Server, err error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		text, err := seal.ReadFile(file, maxCatalogue)
+		if err != nil {
+			return nil, err
+		}
+		var list struct {
+			Tools []json.RawMessage `json:"tools"`
+		}
+		if err := json.Unmarshal(text, &list); err != nil {
+			return nil, fmt.Errorf("%s is not a list of tools: %w", file, err)
+		}
+		if len(list.Tools) > 0 {
+			servers = append(servers, retort.Server{Name: strings.TrimSuffix(filepath.Base(file), ".json"), Dial: upstream{tools: list.Tools}.dial})
+		}
+	}
+	if len(servers) == 0 {
+		return nil, fmt.Errorf("%s has no file NAME.json with a list of tools", folder)
+	}
+	return servers, nil
+}
+
+// leanTokens counts the tools of Retort's lean surface and its instructions, as a client gets them.
+func leanTokens(ctx context.Context, o Options) (int, error) {
+	home, err := os.MkdirTemp("", "retort-bench-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(home)
+	file := filepath.Join(home, "mcp.json")
+	if err := os.WriteFile(file, []byte(`{"mcpServers":{}}`), 0o600); err != nil {
+		return 0, err
+	}
+	c, err := start(ctx, o.Self, "--config", file, "--home", home, "serve", "--surface", "lean")
+	if err != nil {
+		return 0, err
+	}
+	defer c.close()
+	list, err := c.request("tools/list", map[string]any{})
+	return tokens.Count(string(list)) + tokens.Count(c.instructions), err
+}
+
+// lookedUp is the median of what a search and the definitions of its two best tools cost, over ten searches in the
+// words of tools that there are.
+func lookedUp(ctx context.Context, e *retort.Engine) (int, error) {
+	var all []*core.Tool
+	for _, s := range e.Toolset().Servers {
+		all = append(all, s.Tools...)
+	}
+	if len(all) == 0 {
+		return 0, fmt.Errorf("no server lists a tool")
+	}
+	var counts []int
+	for i := range 10 {
+		t := all[i*len(all)/10]
+		words := strings.Fields(t.Description + " " + t.Name)
+		found, err := e.Search(ctx, retort.Query{Text: strings.Join(words[:min(len(words), 8)], " ")})
+		if err != nil {
+			return 0, err
+		}
+		names := []string{}
+		for _, f := range found.Tools[:min(len(found.Tools), 2)] {
+			names = append(names, f.Name)
+		}
+		described, err := e.Describe(ctx, names, core.TypeScript)
+		if err != nil {
+			return 0, err
+		}
+		text, err := json.Marshal([]any{found, described})
+		if err != nil {
+			return 0, err
+		}
+		counts = append(counts, tokens.Count(string(text)))
+	}
+	slices.Sort(counts)
+	return counts[len(counts)/2], nil
+}

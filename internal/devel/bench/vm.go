@@ -1,0 +1,69 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/runtimes"
+	"retort/internal/sandbox/vm"
+)
+
+// vm measures virtual machines, where `retort vm setup` has chosen a kernel: the smallest program
+// in a machine that is woken for it and in one that waits, a thousand calls, and memory. Its machines
+// are made for the measurement and removed.
+func (b *bench) vm(ctx context.Context) error {
+	kernel, err := vm.Kernel(vm.Dir(b.home))
+	if err != nil {
+		b.Progress("no machine was prepared: retort vm setup")
+		return nil
+	}
+	known := runtimes.All(nil, core.DefaultLimits().Memory)[:1] // Python
+	o := vm.Options{Guest: []string{b.Self, "guest", "restored"}, Kernel: kernel, Dir: filepath.Join(b.home, "machines"), Interpreters: known, Warm: -1, MaxWarm: -1, Progress: b.Progress}
+	report, err := vm.Setup(ctx, o)
+	if err != nil {
+		b.Progress(core.AsError(err).Message)
+		return ctx.Err()
+	}
+	var there []string
+	for _, m := range report.Machines {
+		there = append(there, m.Runtime)
+	}
+	cold := vm.New(o)
+	defer cold.Close()
+	o.Warm, o.MaxWarm = 0, 0 // as the engine has them
+	warm := vm.New(o)
+	defer warm.Close()
+	if err := b.sandboxes(ctx, "vm", there, cold, warm, 500, 0); err != nil {
+		return err
+	}
+	return b.idleMachine(ctx, warm)
+}
+
+// idleMachine measures what a machine takes that waits for a program: what it has changed of the
+// memory that was kept, and its program's own.
+func (b *bench) idleMachine(ctx context.Context, warm sandbox.Backend) error {
+	s, err := warm.Prepare(ctx, sandbox.Spec{Runtime: "quickjs", Limits: core.DefaultLimits()})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	time.Sleep(2 * time.Second) // in which those that wait are complete again
+	megabytes, machines := 0.0, 0
+	for _, pid := range below(os.Getpid()) {
+		if n := name(pid); !strings.HasPrefix(n, "qemu-system") && n != "firecracker" {
+			continue
+		}
+		if own, err := unique(pid); err == nil {
+			megabytes, machines = megabytes+own, machines+1
+		}
+	}
+	if machines > 0 {
+		b.rows = append(b.rows, Row{Name: "vm: memory of a machine that waits", Median: megabytes / float64(machines), Unit: "MB", Runs: machines})
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/devel/demo"
+	"retort/internal/tokens"
+)
+
+// The ways in which a client can have a model do a task.
+const (
+	WayDirect = "direct calls, all definitions"
+	WaySearch = "direct calls, tool search"
+	WayFull   = "code, full surface"
+	WayLean   = "code, lean surface"
+)
+
+// Cost is what doing a task in one way took. Tokens are those of o200k_base.
+type Cost struct {
+	Way         string  `json:"way"`
+	Definitions int     `json:"definitions"`  // of tools, and instructions of servers
+	Read        int     `json:"read"`         // of what tools answered to the model
+	Written     int     `json:"written"`      // by the model: calls, their arguments, programs
+	RoundTrips  int     `json:"round_trips"`  // turns in which the model called something
+	Calls       int     `json:"tool_calls"`   // that reached the servers
+	WallMS      float64 `json:"wall_ms"`      // of all calls; a model's own time is not in it
+	Peak        int     `json:"peak_context"` // what the context has grown to at the end
+	Input       int     `json:"input_tokens"` // what the model reads over all turns, if nothing of it is cached
+	Answer      string  `json:"answer"`       // JSON; the same in all ways
+}
+
+// Data are the tokens that are not definitions.
+func (c Cost) Data() int { return c.Read + c.Written }
+
+// conversation keeps account of the context of a model.
+type conversation struct{ cost Cost }
+
+func begin(way, task string) *conversation {
+	c := &conversation{cost: Cost{Way: way}}
+	c.cost.Peak = tokens.Count(task)
+	return c
+}
+
+func (c *conversation) define(text string) { c.add(&c.cost.Definitions, text) }
+func (c *conversation) read(text string)   { c.add(&c.cost.Read, text) }
+func (c *conversation) write(text string)  { c.add(&c.cost.Written, text) }
+
+func (c *conversation) add(to *int, text string) {
+	n := tokens.Count(text)
+	*to += n
+	c.cost.Peak += n
+}
+
+// turn is one of the model's: it reads its whole context.
+func (c *conversation) turn() {
+	c.cost.RoundTrips++
+	c.cost.Input += c.cost.Peak
+}
+
+// end is the last turn, which calls nothing.
+func (c *conversation) end(answer any, took time.Duration) (Cost, error) {
+	text, err := canonical(answer)
+	if err != nil {
+		return Cost{}, err
+	}
+	c.cost.Input += c.cost.Peak
+	c.write(text)
+	c.cost.Answer, c.cost.WallMS = text, float64(took.Microseconds())/1000
+	return c.cost, nil
+}
+
+// canonical is JSON with sorted keys, whatever made it.
+func canonical(v any) (string, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	var plain any
+	if err := json.Unmarshal(text, &plain); err != nil {
+		return "", err
+	}
+	text, err = json.Marshal(plain)
+	return string(text), err
+}
+
+// offered is a tool as clients give it to models.
+type offered struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+}
+
+func (d offered) text() string {
+	text, _ := json.Marshal(map[string]any{"name": d.Name, "description": d.Description, "input_schema": d.InputSchema})
+	return string(text)
+}
+
+// offers asks a server for its tools, whose names get a prefix.
+func (c *client) offers(prefix string) (all []offered, err error) {
+	for params := (map[string]any{}); ; {
+		result, err := c.request("tools/list", params)
+		if err != nil {
+			return nil, err
+		}
+		var list struct {
+			Tools      []offered `json:"tools"`
+			NextCursor string    `json:"nextCursor"`
+		}
+		if err := json.Unmarshal(result, &list); err != nil {
+			return nil, err
+		}
+		for _, d := range list.Tools {
+			d.Name = prefix + d.Name
+			all = append(all, d)
+		}
+		if list.NextCursor == "" {
+			return all, nil
+		}
+		params["cursor"] = list.NextCursor
+	}
+}
+
+// answered is what a tool answered, as a client shows it to its model.
+type answered struct {
+	text  string
+	value json.RawMessage // nil if the text is not JSON and there is no other
+}
+
+// tool calls a tool. The error is that of the tool if it answered with one.
+func (c *client) tool(name string, arguments any) (answered, error) {
+	raw, err := c.request("tools/call", map[string]any{"name": name, "arguments": arguments})
+	if err != nil {
+		return answered{}, err
+	}
+	var result struct {
+		Content           []struct{ Text string } `json:"content"`
+		StructuredContent json.RawMessage         `json:"structuredContent"`
+		IsError           bool                    `json:"isError"`
+	}
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return answered{}, err
+	}
+	parts := make([]string, len(result.Content))
+	for i, p := range result.Content {
+		parts[i] = p.Text
+	}
+	a := answered{strings.Join(parts, "\n"), result.StructuredContent}
+	if a.value == nil && len(parts) == 1 && json.Valid([]byte(parts[0])) {
+		a.value = json.RawMessage(parts[0])
+	} else if a.value == nil {
+		a.value, _ = json.Marshal(parts)
+	}
+	if result.IsError {
+		return a, errors.New(a.text)
+	}
+	return a, nil
+}
+
+// everyday is a set of bundled servers, each in its own process, as clients start them.
+type everyday struct {
+	servers map[string]*client
+	tools   []offered
+}
+
+func startServers(ctx context.Context, self string, names ...string) (*everyday, error) {
+	e := &everyday{servers: map[string]*client{}}
+	clients, tools := make([]*client, len(names)), make([][]offered, len(names))
+	failures := make([]error, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() {
+			if clients[i], failures[i] = start(ctx, self, "demo-server", name); failures[i] == nil {
+				tools[i], failures[i] = clients[i].offers(name + "__")
+			}
+		})
+	}
+	all.Wait()
+	for i, name := range names {
+		if clients[i] != nil {
+			e.servers[name] = clients[i]
+		}
+		e.tools = append(e.tools, tools[i]...)
+	}
+	if err := errors.Join(failures...); err != nil {
+		e.close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *everyday) close() {
+	for _, c := range e.servers {
+		c.close()
+	}
+}
+
+// workSettings are those of the engine whose clients write programs. Nobody is there to ask;
+// direct calls ask nobody either, and give addresses from one server to others.
+const workSettings = `
+permissionLevel: execute_full
+approval: {autoApproveLow: true, autoApproveMedium: true, autoApproveHigh: true}
+servers: {crm: {pii: {reveal: [email]}}, mail: {pii: {reveal: [email]}}}
+`
+
+// office is a configuration of the engine with all bundled servers behind it.
+type office struct {
+	self string
+	args []string
+}
+
+// openOffice writes the configuration and has the engine learn what the servers have: its
+// clients find that known, as they do from the second day on.
+func openOffice(ctx context.Context, self, dir string) (*office, error) {
+	servers := map[string]any{}
+	for _, name := range demo.Names() {
+		servers[name] = map[string]any{"command": self, "args": []string{"demo-server", name}}
+	}
+	text, err := json.Marshal(map[string]any{"mcpServers": servers})
+	if err != nil {
+		return nil, err
+	}
+	o := &office{self: self, args: []string{"--home", filepath.Join(dir, "home")}}
+	for name, text := range map[string]string{"mcp.json": string(text), "retort.yaml": workSettings} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+		o.args = append(o.args, "--config", file)
+	}
+	if out, err := exec.CommandContext(ctx, self, append(o.args, "tools")...).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("retort tools: %w\n%s", err, out)
+	}
+	return o, nil
+}
+
+// start begins a session over standard input and output.
+func (o *office) start(ctx context.Context, surface string) (*client, error) {
+	return start(ctx, o.self, append(o.args, "serve", "--surface", surface)...)
+}

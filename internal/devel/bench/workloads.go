@@ -1,0 +1,346 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/devel/demo"
+	"retort/internal/pipeline/search/index"
+)
+
+// Workload is a task, and what doing it took in each way.
+type Workload struct {
+	Name  string `json:"name"`
+	Task  string `json:"task"` // as a person would put it
+	Costs []Cost `json:"ways"`
+}
+
+// workload is a task with somebody who does it by direct calls, and a program.
+type workload struct {
+	name, task string
+	servers    []string // the servers whose tools the task needs
+	queries    []string // with which the tools are searched, in one turn each
+	direct     func(*agent) (any, error)
+	programs   []string                           // in workloads/; all but the last are wrong
+	call       *call                              // instead of a program, where one call is all
+	pick       func(json.RawMessage) (any, error) // the answer, out of what that call answers
+}
+
+//go:embed workloads/*.ts
+var workloadFiles embed.FS
+
+// atOnce is how many calls an agent makes in one turn.
+const atOnce = 20
+
+// call is one of an agent's.
+type call struct {
+	tool      string // "crm__search_records"
+	arguments map[string]any
+}
+
+func (c call) text() string {
+	text, _ := json.Marshal(map[string]any{"name": c.tool, "arguments": c.arguments})
+	return string(text)
+}
+
+// agent does a task by direct calls: what a model would write and read goes to the account
+// of its conversation, and what it would think is Go.
+type agent struct {
+	*conversation
+	servers *everyday
+	may     map[string]bool // tools whose definitions it has; nil: of all
+}
+
+// turn makes calls at once and gives their answers. An answer that is an error is told to the
+// model like any other.
+func (a *agent) calls(calls ...call) ([]answered, error) {
+	answers := make([]answered, len(calls))
+	for i := 0; i < len(calls); i += atOnce {
+		a.turn()
+		for j := i; j < min(i+atOnce, len(calls)); j++ {
+			if a.may != nil && !a.may[calls[j].tool] {
+				return nil, fmt.Errorf("the search has not found %s", calls[j].tool)
+			}
+			a.write(calls[j].text())
+			var err error
+			server, tool, _ := strings.Cut(calls[j].tool, "__")
+			if a.servers.servers[server] == nil {
+				return nil, fmt.Errorf("the task names no server %s", server)
+			}
+			answers[j], err = a.servers.servers[server].tool(tool, calls[j].arguments)
+			a.cost.Calls++
+			a.read(answers[j].text)
+			if err != nil && answers[j].text == "" {
+				return nil, err
+			}
+		}
+	}
+	return answers, nil
+}
+
+// ask is one call in a turn of its own; its answer goes to out.
+func (a *agent) ask(out any, tool string, arguments map[string]any) error {
+	answers, err := a.calls(call{tool, arguments})
+	if err != nil {
+		return err
+	}
+	return answers[0].into(out)
+}
+
+func (a answered) into(out any) error {
+	if err := json.Unmarshal(a.value, out); err != nil {
+		return fmt.Errorf("%w: %.200s", err, a.text)
+	}
+	return nil
+}
+
+// ways does a workload in every way.
+type ways struct {
+	Options
+	office *office
+	finder *finder
+}
+
+// Workloads does nine tasks in four ways against the bundled servers, and says what each took.
+// All ways must come to the same answer. Its errors are *core.Error.
+func Workloads(ctx context.Context, o Options) ([]Workload, error) {
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	done, err := doWorkloads(ctx, o)
+	if err != nil {
+		return nil, core.Errorf(core.KindInternal, "bench.tokens", "%w", err)
+	}
+	return done, nil
+}
+
+func doWorkloads(ctx context.Context, o Options) ([]Workload, error) {
+	dir, err := os.MkdirTemp("", "retort-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	w := &ways{Options: o}
+	o.Progress("starting the servers")
+	if w.office, err = openOffice(ctx, o.Self, dir); err != nil {
+		return nil, err
+	}
+	if w.finder, err = openFinder(ctx, o.Self); err != nil {
+		return nil, err
+	}
+	var done []Workload
+	for _, one := range workloads {
+		o.Progress(one.name)
+		costs, err := w.do(ctx, one)
+		if err != nil {
+			return nil, fmt.Errorf("%s, %w", one.name, err)
+		}
+		done = append(done, Workload{one.name, one.task, costs})
+	}
+	return done, nil
+}
+
+func (w *ways) do(ctx context.Context, one workload) ([]Cost, error) {
+	var costs []Cost
+	for _, way := range []struct {
+		name string
+		do   func(context.Context, string, workload) (Cost, error)
+	}{{WayDirect, w.direct}, {WaySearch, w.direct}, {WayFull, w.code}, {WayLean, w.code}} {
+		cost, err := way.do(ctx, way.name, one)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", way.name, err)
+		}
+		if len(costs) > 0 && cost.Answer != costs[0].Answer {
+			return nil, fmt.Errorf("%s: the answer is %s, and %s of %s", way.name, cost.Answer, costs[0].Answer, costs[0].Way)
+		}
+		costs = append(costs, cost)
+	}
+	return costs, nil
+}
+
+// direct has an agent do the task on servers of its own.
+func (w *ways) direct(ctx context.Context, way string, one workload) (Cost, error) {
+	servers, err := startServers(ctx, w.Self, one.servers...)
+	if err != nil {
+		return Cost{}, err
+	}
+	defer servers.close()
+	a := &agent{conversation: begin(way, one.task), servers: servers}
+	began := time.Now()
+	if way == WayDirect {
+		for _, d := range w.finder.tools {
+			a.define(d.text())
+		}
+	} else {
+		w.finder.equip(a, one.queries)
+	}
+	answer, err := one.direct(a)
+	if err != nil {
+		return Cost{}, err
+	}
+	return a.end(answer, time.Since(began))
+}
+
+// finder is a tool search as clients have it: it answers with whole definitions.
+type finder struct {
+	tools []offered
+	index *index.Index
+}
+
+// loaded is how many definitions a search loads.
+const loaded = 5
+
+// searchTool is the only definition in the context at first.
+var searchTool = offered{
+	Name: "tool_search", Description: "Search for tools by what they do. The definitions of the tools found are loaded and can be called from then on.",
+	InputSchema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"What the tool should do"}},"required":["query"]}`),
+}
+
+func openFinder(ctx context.Context, self string) (*finder, error) {
+	e, err := startServers(ctx, self, demo.Names()...)
+	if err != nil {
+		return nil, err
+	}
+	e.close()
+	servers := map[string]*core.Server{}
+	for _, d := range e.tools {
+		server, tool, _ := strings.Cut(d.Name, "__")
+		s := cmp.Or(servers[server], &core.Server{Name: server, TypeScript: server, Python: server})
+		s.Tools = append(s.Tools, &core.Tool{Server: server, Name: tool, TypeScript: tool, Python: tool, Description: d.Description, InputSchema: d.InputSchema})
+		servers[server] = s
+	}
+	f := &finder{e.tools, index.New()}
+	f.index.Update(core.NewToolset(slices.SortedFunc(maps.Values(servers), func(a, b *core.Server) int { return strings.Compare(a.Name, b.Name) })))
+	return f, nil
+}
+
+// equip searches, one query in a turn.
+func (f *finder) equip(a *agent, queries []string) {
+	a.may = map[string]bool{}
+	a.define(searchTool.text())
+	for _, query := range queries {
+		a.turn()
+		a.write(call{searchTool.Name, map[string]any{"query": query}}.text())
+		hits, _ := f.index.Search(query, index.Filter{}, loaded)
+		for _, d := range f.tools {
+			if !a.may[d.Name] && slices.ContainsFunc(hits, func(h index.Hit) bool { return h.Tool.Server+"__"+h.Tool.Name == d.Name }) {
+				a.may[d.Name] = true
+				a.define(d.text())
+			}
+		}
+	}
+}
+
+// code has a client of Retort do the task with a program.
+func (w *ways) code(ctx context.Context, way string, one workload) (Cost, error) {
+	c, err := w.office.start(ctx, map[string]string{WayFull: "full", WayLean: "lean"}[way])
+	if err != nil {
+		return Cost{}, err
+	}
+	defer c.close()
+	p := &programmer{conversation: begin(way, one.task), client: c}
+	if err := p.prepare(); err != nil {
+		return Cost{}, err
+	}
+	began := time.Now()
+	for _, query := range one.queries {
+		if err := p.search(query); err != nil {
+			return Cost{}, err
+		}
+	}
+	answer, err := p.answer(one)
+	if err != nil {
+		return Cost{}, err
+	}
+	return p.end(answer, time.Since(began))
+}
+
+// programmer is a client of Retort and nothing else.
+type programmer struct {
+	*conversation
+	client *client
+}
+
+func (p *programmer) prepare() error {
+	tools, err := p.client.offers("")
+	for _, d := range tools {
+		p.define(d.text())
+	}
+	p.define(p.client.instructions)
+	return err
+}
+
+// search loads typed definitions.
+func (p *programmer) search(query string) error {
+	c := call{"search_tools", map[string]any{"query": query, "detail_level": "full", "limit": loaded}}
+	p.turn()
+	p.write(c.text())
+	a, err := p.client.tool(c.tool, c.arguments)
+	p.define(a.text)
+	return err
+}
+
+// answer is what the model says in the end.
+func (p *programmer) answer(one workload) (any, error) {
+	calls := []call{}
+	if one.call != nil {
+		server, tool, _ := strings.Cut(one.call.tool, "__")
+		calls = append(calls, call{"call_tool", map[string]any{"name": server + "." + tool, "arguments": one.call.arguments}})
+	}
+	for _, name := range one.programs {
+		source, err := workloadFiles.ReadFile("workloads/" + name + ".ts")
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, call{"execute_code", map[string]any{"code": string(source), "language": "typescript"}})
+	}
+	for i, c := range calls {
+		o, err := p.run(c)
+		if err != nil {
+			return nil, err
+		}
+		if i == len(calls)-1 {
+			return one.told(o)
+		}
+		if o.Status == core.StatusOK {
+			return nil, fmt.Errorf("a program that is wrong ended well")
+		}
+	}
+	return nil, fmt.Errorf("there is no program")
+}
+
+func (p *programmer) run(c call) (core.Outcome, error) {
+	p.turn()
+	p.write(c.text())
+	a, err := p.client.tool(c.tool, c.arguments)
+	p.read(a.text)
+	if a.value == nil {
+		return core.Outcome{}, err
+	}
+	var o core.Outcome
+	if err := a.into(&o); err != nil {
+		return o, err
+	}
+	p.cost.Calls += o.Stats.ToolCalls
+	return o, nil
+}
+
+// told is the answer that an Outcome holds.
+func (one workload) told(o core.Outcome) (any, error) {
+	if err := failed(o); err != nil {
+		return nil, err
+	}
+	if one.call != nil {
+		return one.pick(o.Result)
+	}
+	return o.Result, nil
+}

@@ -1,0 +1,281 @@
+package packaging
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"retort/internal/devel/testenv"
+)
+
+const root = "../.."
+
+var platforms = []Platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"}}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// holds checks a document against a schema of testdata.
+func holds(t *testing.T, schema string, document []byte) {
+	t.Helper()
+	s, err := jsonschema.NewCompiler().Compile(filepath.Join("testdata", schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(v); err != nil {
+		t.Errorf("%v\n%s", err, document)
+	}
+}
+
+// version is the constant Version of the module.
+func version(t *testing.T) string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "retort.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := file.Scope.Lookup("Version"); o != nil {
+		if spec, ok := o.Decl.(*ast.ValueSpec); ok {
+			v, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err == nil {
+				return v
+			}
+		}
+	}
+	t.Fatal("retort.go has no constant Version")
+	return ""
+}
+
+func TestVersionsAgree(t *testing.T) {
+	want := version(t)
+	for _, name := range []string{"packaging/manifest.json", "packaging/server.json"} {
+		if got, err := Version(read(t, name)); got != want || err != nil {
+			t.Errorf("%s: %q, %v; retort.Version is %q", name, got, err, want)
+		}
+	}
+	if !strings.Contains(string(read(t, "packaging/server.json")), `"ghcr.io/@OWNER@/retort:`+want+`"`) {
+		t.Errorf("server.json does not name the image of %s", want)
+	}
+	if v, err := Version([]byte(`{}`)); err == nil {
+		t.Errorf("%q", v)
+	}
+}
+
+func TestManifest(t *testing.T) {
+	template := read(t, "packaging/manifest.json")
+	holds(t, "mcpb/manifest.schema.json", template)
+	for _, p := range platforms {
+		text, err := Manifest(template, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		holds(t, "mcpb/manifest.schema.json", text)
+	}
+	var m struct {
+		Tools []struct{ Name string }
+	}
+	if err := json.Unmarshal(template, &m); err != nil || len(m.Tools) == 0 {
+		t.Fatal(m, err)
+	}
+	for _, tool := range m.Tools {
+		if _, err := os.Stat(filepath.Join(root, "internal/mcp/server/tools", tool.Name+".json")); err != nil {
+			t.Errorf("the manifest names a tool that is not there: %v", err)
+		}
+	}
+	for _, broken := range []string{`[]`, `{}`, `{"server":{}}`} {
+		if text, err := Manifest([]byte(broken), platforms[0]); err == nil {
+			t.Errorf("%s: %s", broken, text)
+		}
+	}
+}
+
+func TestBundle(t *testing.T) {
+	template := read(t, "packaging/manifest.json")
+	for _, p := range platforms {
+		var first, second bytes.Buffer
+		for _, b := range []*bytes.Buffer{&first, &second} {
+			if err := Bundle(b, template, strings.NewReader("binary"), p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(first.Bytes(), second.Bytes()) {
+			t.Errorf("%v: two bundles of the same differ", p)
+		}
+		z, err := zip.NewReader(bytes.NewReader(first.Bytes()), int64(first.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m struct {
+			Server struct {
+				Entry  string                   `json:"entry_point"`
+				Config struct{ Command string } `json:"mcp_config"`
+			}
+			Compatibility struct{ Platforms []string }
+		}
+		if err := json.Unmarshal(content(t, z, "manifest.json"), &m); err != nil {
+			t.Fatal(err)
+		}
+		if string(content(t, z, m.Server.Entry)) != "binary" || m.Server.Config.Command != "${__dirname}/"+m.Server.Entry {
+			t.Errorf("%v: %+v", p, m)
+		}
+		if f := z.File[1]; f.Mode().Perm() != 0o755 || strings.HasSuffix(f.Name, ".exe") != (p.OS == "windows") || !slices.Contains([]string{"linux", "darwin", "win32"}, m.Compatibility.Platforms[0]) {
+			t.Errorf("%v: %s %v %v", p, f.Name, f.Mode(), m.Compatibility)
+		}
+	}
+}
+
+func content(t *testing.T, z *zip.Reader, name string) []byte {
+	t.Helper()
+	f, err := z.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestEntry(t *testing.T) {
+	template := read(t, "packaging/server.json")
+	sum := strings.Repeat("0a", 32)
+	text, err := Entry(template, "some-one", []File{{BundleName(version(t), platforms[0]), sum}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, "registry/server.schema.json", text)
+	for _, want := range []string{
+		`"name": "io.github.some-one/retort"`, `"ghcr.io/some-one/retort:`, `"fileSha256": "` + sum + `"`,
+		`"https://github.com/some-one/retort/releases/download/v` + version(t) + `/retort_` + version(t) + `_linux_amd64.mcpb"`,
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+	if strings.Contains(string(text), "OWNER") {
+		t.Errorf("OWNER is left in %s", text)
+	}
+	if left, err := Entry([]byte(`{"name": "io.github.OWNER/retort"}`), "some-one", nil); err == nil {
+		t.Errorf("a placeholder is published: %s", left)
+	}
+	for _, owner := range []string{"", "a/b", `a"b`, "a..b", "-a", "OWNER", "owner", "@OWNER@"} {
+		if _, err := Entry(template, owner, nil); err == nil {
+			t.Errorf("%q is taken for an account", owner)
+		}
+	}
+}
+
+// The template of the entry is none that a registry takes.
+func TestTemplateIsNoEntry(t *testing.T) {
+	s, err := jsonschema.NewCompiler().Compile(filepath.Join("testdata", "registry/server.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(read(t, "packaging/server.json")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Validate(v) == nil {
+		t.Error("packaging/server.json can be published as it is")
+	}
+}
+
+// A release that is published needs an account, before anything is built.
+func TestReleaseWantsAnOwner(t *testing.T) {
+	bash := testenv.Need(t, "bash")
+	for _, owner := range []string{"", "OWNER", "@OWNER@", "a/b"} {
+		c := exec.Command(bash, filepath.Join(root, "scripts/release.sh"), "publish")
+		c.Env = append(os.Environ(), "RETORT_OWNER="+owner, "PATH=/nowhere") // it could not build anything
+		text, err := c.CombinedOutput()
+		if err == nil || !strings.Contains(string(text), "RETORT_OWNER") {
+			t.Errorf("%q: %v: %s", owner, err, text)
+		}
+	}
+	if !strings.Contains(string(read(t, ".goreleaser.yaml")), "scripts/release.sh {{ if not .IsSnapshot }}publish{{ end }}") {
+		t.Error("a release does not say that it is one")
+	}
+}
+
+// A schema that says yes to everything would let all of the above pass.
+func TestSchemasCanRefuse(t *testing.T) {
+	for schema, document := range map[string]any{
+		"registry/server.schema.json": map[string]any{"name": "no namespace", "description": "d", "version": "1"},
+		"mcpb/manifest.schema.json":   map[string]any{"manifest_version": "0.3", "name": "n", "version": "1", "description": "d", "author": map[string]any{"name": "a"}},
+	} {
+		s, err := jsonschema.NewCompiler().Compile(filepath.Join("testdata", schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Validate(document) == nil {
+			t.Errorf("%s takes %v", schema, document)
+		}
+	}
+}
+
+// What a release is made of is there, and is for all systems.
+func TestRelease(t *testing.T) {
+	var release struct {
+		Before struct{ Hooks []string }
+		Builds []struct {
+			Main         string
+			Env          []string
+			OS           []string `yaml:"goos"`
+			Architecture []string `yaml:"goarch"`
+		}
+		Checksum struct {
+			Files []struct{ Glob string } `yaml:"extra_files"`
+		}
+		SBOMs  []any
+		Images []struct{ Dockerfile string } `yaml:"dockers_v2"`
+	}
+	if err := yaml.Unmarshal(read(t, ".goreleaser.yaml"), &release); err != nil {
+		t.Fatal(err)
+	}
+	b := release.Builds[0]
+	for _, p := range platforms {
+		if !slices.Contains(b.OS, p.OS) || !slices.Contains(b.Architecture, p.Arch) {
+			t.Errorf("no build for %v", p)
+		}
+	}
+	if len(b.OS)*len(b.Architecture) != len(platforms) || !slices.Contains(b.Env, "CGO_ENABLED=0") || len(release.SBOMs) == 0 || len(release.Checksum.Files) == 0 {
+		t.Errorf("%+v", release)
+	}
+	for _, name := range append(release.Before.Hooks, b.Main, release.Images[0].Dockerfile) {
+		name, _, _ = strings.Cut(name, " ") // a hook's arguments
+		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	dockerfile := string(read(t, release.Images[0].Dockerfile))
+	for _, want := range []string{"\nFROM scratch\n", "\nUSER 65532:65532\n", "\nVOLUME /home/retort\n", "\nENTRYPOINT [\"/usr/bin/retort\"]\n"} {
+		if !strings.Contains(dockerfile, want) {
+			t.Errorf("the Dockerfile lacks %q", want)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package jobs
+
+import (
+	"path/filepath"
+	"time"
+
+	"retort/internal/base/seal"
+	"retort/internal/core"
+)
+
+// reserve keeps other processes from using the name chosen for a task until free is called. Without
+// a name it does nothing.
+func (q *Queue) reserve(name string) (free func(), err error) {
+	const patience = 10 * time.Second // the others write one file
+	if name == "" {
+		return func() {}, nil
+	}
+	free, err = seal.Lock(filepath.Join(q.o.Dir, "names.lock"), patience)
+	if err != nil {
+		return nil, core.Errorf(core.KindInternal, "queue.submit", "it could not be made sure that the id %s is free, so the task was not taken: %w", name, err)
+	}
+	return free, nil
+}
+
+// free returns an error if a task of the principal that has not ended has the name. Tasks of other
+// principals do not count, so that nobody learns of them. The caller holds mu.
+func (q *Queue) free(principal, name string) error {
+	if name == "" {
+		return nil
+	}
+	if err := q.look(); err != nil { // what others have submitted counts at once
+		return err
+	}
+	for _, e := range q.tasks {
+		if e.Principal == principal && !e.Status.Ended() && (e.Name == name || e.ID == name) {
+			return NameTaken(name)
+		}
+	}
+	return nil
+}
+
+// NameTaken returns the error for the ID of a task that another task of the same principal has.
+func NameTaken(name string) *core.Error {
+	return core.Errorf(core.KindInvalidArguments, "queue.submit", "a task with the id %s has not ended yet", name).
+		WithHint("wait for it, cancel it, or give another id")
+}
+
+// named returns the principal's last task with this name, or nil. For "", which sees all tasks, a
+// task without a principal comes before the others. The caller holds mu.
+func (q *Queue) named(principal, name string) (found *entry) {
+	for _, e := range q.tasks {
+		switch {
+		case name == "" || e.Name != name || principal != "" && e.Principal != principal:
+		case found == nil, e.Principal == "" && found.Principal != "":
+			found = e
+		case (e.Principal == "") == (found.Principal == "") && e.Submitted.After(found.Submitted):
+			found = e
+		}
+	}
+	return found
+}

@@ -1,0 +1,548 @@
+// Package jobs stores programs and tasks until they run, and their results afterwards. Queued jobs
+// continue after a restart. A job that was running when its engine died is never run again, because
+// it is unknown how far it got. Of several engines that share a data directory one works through
+// the queue, and the others submit.
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/base/seal"
+	"retort/internal/core"
+)
+
+// Options configures a Queue. A number that is zero means a small default, never "unlimited".
+type Options struct {
+	Dir   string                 // of the tasks
+	Marks string                 // which tasks began, where others do not write; below Dir if empty
+	Key   func() ([]byte, error) // with which tasks are encrypted
+	Slots int                    // tasks that run at once; 4 if zero
+	// Waiting bounds the tasks of one principal that have not ended; 1000 if zero. All
+	// principals together have four times as many.
+	Waiting int
+	Keep    time.Duration // how long a task is kept that says nothing else, and the most; a day if zero
+	// Record keeps what becomes of tasks; what cannot be recorded does not happen. Nil: nobody does.
+	Record func(e core.Event, durable bool) *core.Error
+	// Lost is the Outcome of a task whose engine died while it ran; nil knows nothing of it.
+	Lost func(t core.JobState) core.Outcome
+	Log  *slog.Logger // nil: nobody is told
+}
+
+// Limits of tasks.
+const (
+	maxDeadline = 7 * 24 * time.Hour
+	usual       = 24 * time.Hour
+	linger      = 5 * time.Minute // that an ended task is kept at least
+	maxPriority = 10
+	maxPayload  = 1 << 20
+	maxLine     = 256 << 20 // bytes of all payloads that wait
+	maxEnded    = 1000      // of one principal, of which the oldest are forgotten first
+)
+
+// Queue is safe for concurrent use.
+type Queue struct {
+	o     Options
+	shelf *shelf
+
+	mu      sync.Mutex
+	tasks   map[string]*entry
+	damaged map[string]damage
+	turns   turns
+	spent   time.Duration // a task takes, on the average of the last ones; 0: none has ended yet
+	news    chan struct{} // closed and made anew at every change
+	bytes   int64         // of payloads that wait
+	closed  bool
+
+	run     Run             // nil: this queue does not work
+	all     bool            // it works on all tasks
+	only    map[string]bool // else on these
+	release func()          // of the lock; nil: another engine works, or nobody
+	wake    chan struct{}   // holds one
+	ctx     context.Context
+	stop    context.CancelFunc
+	working sync.WaitGroup
+	keeper  sync.WaitGroup
+}
+
+// entry is a task as this process knows it. Its payload is on disk.
+type entry struct {
+	core.JobState
+	size      int64
+	stamp     seal.Stamp
+	cancel    context.CancelCauseFunc // of one that runs here
+	cancelled bool                    // somebody wants it so; it may still be running
+	held      bool                    // it does not begin yet
+	unsaved   bool                    // its end is not on disk yet
+	with      func(context.Context) context.Context
+}
+
+// Open opens a queue. Nothing runs before Work.
+func Open(o Options) (*Queue, error) {
+	o.Slots, o.Waiting, o.Keep = cmp.Or(o.Slots, 4), cmp.Or(o.Waiting, 1000), cmp.Or(o.Keep, usual)
+	o.Marks = cmp.Or(o.Marks, filepath.Join(o.Dir, "begun"))
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	key, err := o.Key()
+	if err != nil {
+		return nil, core.Errorf(core.KindInternal, "queue.open", "the queue has no key: %w", err)
+	}
+	s, err := newShelf(o.Dir, o.Marks, key)
+	if err != nil {
+		return nil, core.Errorf(core.KindInternal, "queue.open", "%w", err)
+	}
+	q := &Queue{
+		o: o, shelf: s, tasks: map[string]*entry{}, damaged: map[string]damage{}, turns: newTurns(o.Slots),
+		news: make(chan struct{}), wake: make(chan struct{}, 1), only: map[string]bool{},
+	}
+	q.ctx, q.stop = context.WithCancel(context.Background())
+	return q, nil
+}
+
+// Close cancels the tasks that run here and waits for them to end. Queued tasks stay.
+func (q *Queue) Close() error {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.stop()
+	q.keeper.Wait()
+	q.working.Wait()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var errs []error
+	for _, e := range q.tasks {
+		if e.unsaved {
+			errs = append(errs, q.shelf.put(record{JobState: e.JobState}))
+		}
+	}
+	if q.release != nil {
+		q.release()
+		q.release = nil
+	}
+	return errors.Join(errs...)
+}
+
+// Submit queues a job, durably. If the job runs in this process, with, unless it is nil, adds what
+// only this process has to the job's context.
+func (q *Queue) Submit(principal string, j core.Job, with func(context.Context) context.Context) (core.JobState, error) {
+	if err := checkJob(j); err != nil {
+		return core.JobState{}, err
+	}
+	free, err := q.reserve(j.Name)
+	if err != nil {
+		return core.JobState{}, err
+	}
+	defer free()
+	now := time.Now()
+	deadline := min(cmp.Or(j.Deadline, usual), maxDeadline)
+	t := core.JobState{
+		ID: strings.ToLower(rand.Text()), Name: j.Name, Kind: j.Kind, Title: j.Title, Status: core.TaskQueued, Principal: principal, Session: cmp.Or(j.Session, "default"),
+		Client: j.Client, Priority: j.Priority, Credential: j.Credential, Submitted: now, Deadline: now.Add(deadline), Expires: now.Add(min(cmp.Or(j.Keep, q.o.Keep), q.o.Keep)),
+	}
+	size := int64(len(j.Payload))
+	if err := q.admit(t, size); err != nil {
+		return core.JobState{}, err
+	}
+	err = q.keep(record{t, j.Payload})
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err != nil {
+		q.drop(t.ID)
+		return core.JobState{}, err
+	}
+	e := q.tasks[t.ID] // it may have been read from disk meanwhile, and begun
+	if e == nil {
+		return t, nil
+	}
+	if e.held {
+		e.held, e.stamp = false, q.shelf.stamp(t.ID)
+	}
+	e.with = with
+	q.changed()
+	return q.view(e), nil
+}
+
+func checkJob(j core.Job) error {
+	switch {
+	case j.Name != "" && core.CheckTaskID(j.Name) != nil:
+		return core.CheckTaskID(j.Name)
+	case j.Kind == "":
+		return core.Errorf(core.KindInvalidArguments, "queue.submit", "the job has no kind")
+	case len(j.Payload) > maxPayload:
+		return core.Errorf(core.KindLimit, "queue.submit", "the job has %d bytes, more than %d", len(j.Payload), maxPayload).WithHint("put what is large into a file of the workspace")
+	case j.Priority < -maxPriority || j.Priority > maxPriority:
+		return core.Errorf(core.KindInvalidArguments, "queue.submit", "the priority %d is not between -%d and %d", j.Priority, maxPriority, maxPriority)
+	case j.Deadline < 0 || j.Keep < 0:
+		return core.Errorf(core.KindInvalidArguments, "queue.submit", "a duration is negative")
+	}
+	return nil
+}
+
+// admit reserves a place for a task that must not start yet, or returns an error that says when to
+// try again.
+func (q *Queue) admit(t core.JobState, size int64) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return core.Errorf(core.KindCancelled, "queue.submit", "the engine is closed")
+	}
+	if err := q.current(); err != nil {
+		return err
+	}
+	if err := q.free(t.Principal, t.Name); err != nil {
+		return err
+	}
+	var mine, all int
+	for _, e := range q.tasks {
+		if !e.Status.Ended() {
+			all++
+			if e.Principal == t.Principal {
+				mine++
+			}
+		}
+	}
+	switch wait := q.estimate(all); {
+	case mine >= q.o.Waiting:
+		return full("%d tasks of yours wait or run already, and there may be no more", mine, wait)
+	case all >= 4*q.o.Waiting || q.bytes+size > maxLine:
+		return full("%d tasks wait or run already, and the line is full", all, wait)
+	}
+	q.bytes += size
+	q.tasks[t.ID] = &entry{JobState: t, size: size, held: true}
+	return nil
+}
+
+func full(format string, n int, wait time.Duration) error {
+	return core.Errorf(core.KindLimit, "queue.submit", format, n).WithHint("submit it again in about %s; retort tasks list shows what waits", wait)
+}
+
+// estimate returns how long n tasks before a new one may take.
+func (q *Queue) estimate(n int) time.Duration {
+	each := cmp.Or(q.spent, 10*time.Second)
+	return max(time.Second, (each * time.Duration(max(1, n/4/q.o.Slots))).Round(time.Second))
+}
+
+// keep records a new task in the audit log, then makes it durable.
+func (q *Queue) keep(r record) error {
+	if err := q.recorded(r.JobState, string(core.TaskQueued), true); err != nil {
+		return err
+	}
+	if err := q.shelf.put(r); err != nil {
+		return core.Errorf(core.KindInternal, "queue.submit", "the task could not be kept, and does not run: %w", err)
+	}
+	return nil
+}
+
+// recorded writes an entry about a task to the audit log.
+func (q *Queue) recorded(t core.JobState, status string, durable bool) error {
+	if q.o.Record == nil {
+		return nil
+	}
+	e := core.Event{
+		Kind: core.EventTask, Execution: "", Session: t.Session, Principal: t.Principal, Client: t.Client, Status: status,
+		Facts: map[string]any{"task": t.ID, "kind": t.Kind},
+	}
+	if t.Priority != 0 {
+		e.Facts["priority"] = t.Priority
+	}
+	if refused := q.o.Record(e, durable); refused != nil {
+		return refused
+	}
+	return nil
+}
+
+// drop removes a task from memory. The caller holds mu.
+func (q *Queue) drop(id string) {
+	if e := q.tasks[id]; e != nil && !e.Status.Ended() {
+		q.bytes -= e.size
+	}
+	delete(q.tasks, id)
+}
+
+// changed wakes everything that waits for a change. The caller holds mu.
+func (q *Queue) changed() {
+	close(q.news)
+	q.news = make(chan struct{})
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Get returns a task of a principal; "" sees all tasks. A task of another principal is reported as
+// unknown.
+func (q *Queue) Get(principal, id string) (core.JobState, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e, err := q.find(principal, id)
+	if err != nil {
+		return core.JobState{}, err
+	}
+	return q.view(e), nil
+}
+
+// find returns a task of a principal by its ID or name. The caller holds mu.
+func (q *Queue) find(principal, id string) (*entry, error) {
+	if err := q.current(); err != nil {
+		return nil, err
+	}
+	if bad, is := q.damaged[id]; is && principal == "" {
+		return nil, bad.of(id)
+	}
+	e := q.tasks[id]
+	if e == nil {
+		e = q.named(principal, id)
+	}
+	if e == nil || principal != "" && e.Principal != principal {
+		return nil, core.Errorf(core.KindInvalidArguments, "queue", "there is no task %q", id).WithHint("retort tasks list shows those there are; ended ones are kept for a while only")
+	}
+	return e, nil
+}
+
+// damage records why a file is not a valid task.
+type damage struct {
+	why   error
+	stamp seal.Stamp
+}
+
+func (d damage) of(id string) *core.Error {
+	return core.Errorf(core.KindInternal, "queue", "the task %s cannot be read: %w", id, d.why).WithHint("its file stays as it is and does not run; remove it if you know why")
+}
+
+// List returns the tasks of a principal in the order of their submission; "" lists all. The
+// warnings name files that cannot be read.
+func (q *Queue) List(principal string) (tasks []core.JobState, warnings []string, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.current(); err != nil {
+		return nil, nil, err
+	}
+	for _, e := range sorted(slices.Collect(maps.Values(q.tasks))) {
+		if principal == "" || e.Principal == principal {
+			tasks = append(tasks, q.view(e))
+		}
+	}
+	if principal == "" {
+		for _, id := range slices.Sorted(maps.Keys(q.damaged)) {
+			d := q.damaged[id].of(id)
+			warnings = append(warnings, d.Message+"; "+d.Hint)
+		}
+	}
+	return tasks, warnings, nil
+}
+
+// view returns a task as callers see it. The caller holds mu.
+func (q *Queue) view(e *entry) core.JobState {
+	t := e.JobState
+	if e.Progress != nil {
+		p := *e.Progress
+		t.Progress = &p
+	}
+	switch {
+	case e.cancelled && e.cancel != nil && !t.Status.Ended():
+		t.Status = core.TaskStatus(core.StatusCancelled) // it stays so, whatever its end is
+	case t.Status == core.TaskQueued:
+		t.Position = 1
+		for _, o := range q.tasks {
+			if o.Status == core.TaskQueued && o.Principal == e.Principal && ahead(o, e) {
+				t.Position++
+			}
+		}
+	}
+	return t
+}
+
+// Counts counts the tasks of a principal, or all tasks for "".
+func (q *Queue) Counts(principal string) (c core.TaskCounts) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, e := range q.tasks {
+		if principal != "" && e.Principal != principal {
+			continue
+		}
+		switch e.Status {
+		case core.TaskQueued:
+			c.Queued++
+		case core.TaskRunning:
+			c.Running++
+		case core.TaskPending:
+			c.Pending++
+		default:
+			c.Ended++
+		}
+	}
+	return c
+}
+
+// Intervals between looks at what other engines have done.
+const (
+	pollBusy = 200 * time.Millisecond
+	pollIdle = 500 * time.Millisecond // while nothing runs here
+)
+
+// Wait waits until a task has ended, or ctx ends.
+func (q *Queue) Wait(ctx context.Context, principal, id string) (core.JobState, error) {
+	return q.until(ctx, principal, id, func(t core.JobState) bool { return !t.Ended.IsZero() })
+}
+
+// Watch waits until a task differs from seen, or ctx ends.
+func (q *Queue) Watch(ctx context.Context, principal, id string, seen core.JobState) (core.JobState, error) {
+	return q.until(ctx, principal, id, func(t core.JobState) bool {
+		return t.Status != seen.Status || !t.Updated().Equal(seen.Updated())
+	})
+}
+
+func (q *Queue) until(ctx context.Context, principal, id string, done func(core.JobState) bool) (core.JobState, error) {
+	for {
+		q.mu.Lock()
+		e, err := q.find(principal, id)
+		if err != nil {
+			q.mu.Unlock()
+			return core.JobState{}, err
+		}
+		t, news := q.view(e), q.news
+		q.mu.Unlock()
+		id = t.ID // a later task may be given the same one
+		if done(t) || ctx.Err() != nil {
+			return t, nil
+		}
+		pause := time.NewTimer(pollBusy)
+		select {
+		case <-news:
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+		pause.Stop()
+	}
+}
+
+// Causes of the end of a task: a request to cancel it, and its deadline.
+var (
+	errCancelled = errors.New("the task was cancelled")
+	errDeadline  = errors.New("the deadline of the task has passed")
+)
+
+// Cancel ends a running task, or keeps a queued one from starting. It waits some seconds for the
+// end; a task that another process runs may end later. An ended task is not changed.
+func (q *Queue) Cancel(ctx context.Context, principal, id string) (core.JobState, error) {
+	const patience = 5 * time.Second
+	q.mu.Lock()
+	e, err := q.find(principal, id)
+	if err == nil {
+		id = e.ID // as it may have been given another one
+	}
+	switch {
+	case err != nil:
+	case e.Status.Ended():
+		defer q.mu.Unlock()
+		return q.view(e), core.Errorf(core.KindInvalidArguments, "queue.cancel", "the task has ended already: %s", e.Status)
+	case q.release != nil:
+		err = q.cancel(e)
+	default:
+		err = q.askOwner(e)
+	}
+	q.mu.Unlock()
+	if err != nil {
+		return core.JobState{}, err
+	}
+	ctx, done := context.WithTimeout(ctx, patience)
+	defer done()
+	return q.Wait(ctx, principal, id)
+}
+
+// askOwner asks the engine that runs the queue to cancel a task. If no engine runs it, askOwner
+// cancels the task itself. The caller holds mu.
+func (q *Queue) askOwner(e *entry) error {
+	id := e.ID
+	if q.own() {
+		defer q.disown()
+		if e = q.tasks[id]; e == nil || e.Status.Ended() {
+			return nil
+		}
+		return q.cancel(e)
+	}
+	if err := q.shelf.ask(id); err != nil {
+		return core.Errorf(core.KindInternal, "queue.cancel", "%w", err)
+	}
+	return nil
+}
+
+// cancel ends a task that this engine owns. The caller holds mu.
+func (q *Queue) cancel(e *entry) error {
+	if e.cancel == nil {
+		q.end(e, core.Outcome{ExecutionID: e.ID, Status: core.StatusCancelled, Error: core.Errorf(core.KindCancelled, "queue", "%w before it began", errCancelled)})
+		return nil
+	}
+	e.cancelled = true
+	e.cancel(errCancelled)
+	q.changed()
+	return nil
+}
+
+// Owns reports whether this engine works through the queue.
+func (q *Queue) Owns() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.release != nil
+}
+
+// Takes makes this engine work through the queue unless another one does, and reports whether it
+// does.
+func (q *Queue) Takes() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.closed && (q.release != nil || q.own())
+}
+
+// Attended reports whether any engine works through the queue.
+func (q *Queue) Attended() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.release != nil {
+		return true
+	}
+	release, err := seal.Lock(q.lock(), 0)
+	if err != nil {
+		return true
+	}
+	release()
+	return false
+}
+
+func (q *Queue) lock() string { return filepath.Join(q.o.Dir, "lock") }
+
+// Erase removes ended tasks: those of a session, or those whose text mentions matches.
+func (q *Queue) Erase(principal, session string, mentions func([]byte) bool) (n int, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.look(); err != nil {
+		return 0, err
+	}
+	var errs []error
+	for _, e := range slices.Collect(maps.Values(q.tasks)) {
+		if !e.Status.Ended() {
+			continue
+		}
+		if mentions == nil && (e.Session != session || e.Principal != principal) || mentions != nil && !mentions(outcomeText(e.JobState)) {
+			continue
+		}
+		if err := q.shelf.remove(e.ID); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+			continue
+		}
+		q.drop(e.ID)
+		n++
+	}
+	return n, errors.Join(errs...)
+}

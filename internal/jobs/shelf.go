@@ -1,0 +1,197 @@
+package jobs
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"retort/internal/base/seal"
+	"retort/internal/core"
+)
+
+// shelf stores each task in its own encrypted file. Only the holder of the key can read or write
+// it, and a file cannot pass for another task's.
+type shelf struct {
+	dir, marks string
+	cipher     cipher.AEAD
+}
+
+// record is the stored form of a task.
+type record struct {
+	core.JobState
+	Payload json.RawMessage `json:"payload,omitempty"` // until it has ended
+}
+
+const (
+	magic   = "retort task 1\n"
+	suffix  = ".task"
+	asked   = ".cancel" // somebody else wants the task of this name cancelled
+	maxFile = 96 << 20
+)
+
+// errForeign means that a file was not written by this queue.
+var errForeign = errors.New("its file is not one that was written here")
+
+// plainID reports whether a file may be named after id: 1 to 64 lower-case letters and digits.
+func plainID(id string) bool {
+	return id != "" && len(id) <= 64 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
+}
+
+func newShelf(dir, marks string, key []byte) (*shelf, error) {
+	derived, err := hkdf.Key(sha256.New, key, nil, "retort queue", 32)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(derived)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCM(block)
+	return &shelf{dir: dir, marks: marks, cipher: aead}, err
+}
+
+func (s *shelf) path(id string) string { return filepath.Join(s.dir, id+suffix) }
+
+// put stores a task durably.
+func (s *shelf) put(r record) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return seal.Replace(s.path(r.ID), s.sealed(text, "task "+r.ID))
+}
+
+func (s *shelf) sealed(text []byte, place string) []byte {
+	nonce := make([]byte, s.cipher.NonceSize())
+	_, _ = rand.Read(nonce) // never fails
+	return s.cipher.Seal(append([]byte(magic), nonce...), nonce, text, []byte(place))
+}
+
+func (s *shelf) opened(data []byte, place string) ([]byte, error) {
+	body, ok := bytes.CutPrefix(data, []byte(magic))
+	n := s.cipher.NonceSize()
+	if !ok || len(body) < n {
+		return nil, fmt.Errorf("%w: it was cut off, or is none of this version", errForeign)
+	}
+	text, err := s.cipher.Open(nil, body[:n], body[n:], []byte(place))
+	if err != nil {
+		return nil, fmt.Errorf("%w: it was changed, brought from elsewhere, or encrypted with another key", errForeign)
+	}
+	return text, nil
+}
+
+func (s *shelf) get(id string) (r record, err error) {
+	data, err := seal.ReadFile(s.path(id), maxFile)
+	if err != nil {
+		return r, err
+	}
+	text, err := s.opened(data, "task "+id)
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(text, &r)
+}
+
+func (s *shelf) stamp(id string) seal.Stamp { return seal.StampOf(s.path(id)) }
+
+// list returns the ids of all tasks, and of those for which cancelling was requested.
+func (s *shelf) list() (ids, cancelled []string, err error) {
+	entries, err := os.ReadDir(s.dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, nil
+	}
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), suffix); ok && plainID(id) {
+			ids = append(ids, id)
+		}
+		if id, ok := strings.CutSuffix(e.Name(), asked); ok && plainID(id) {
+			cancelled = append(cancelled, id)
+		}
+	}
+	return ids, cancelled, err
+}
+
+// ask requests that the engine which works through the queue cancels a task.
+func (s *shelf) ask(id string) error {
+	return seal.Replace(filepath.Join(s.dir, id+asked), s.sealed(nil, "cancel "+id))
+}
+
+// isAsked reports whether a holder of the key requested to cancel the task. It removes the request.
+func (s *shelf) isAsked(id string) bool {
+	path := filepath.Join(s.dir, id+asked)
+	data, err := seal.ReadFile(path, seal.MaxFile)
+	_ = os.Remove(path)
+	if err != nil {
+		return false
+	}
+	_, err = s.opened(data, "cancel "+id)
+	return err == nil
+}
+
+func (s *shelf) remove(id string) error {
+	_ = os.Remove(filepath.Join(s.dir, id+asked))
+	return os.Remove(s.path(id))
+}
+
+// errBegun means that a task began before.
+var errBegun = errors.New("it began before")
+
+// begin marks a task as begun, durably, and fails with errBegun if it was marked before. The mark
+// is not in the task's file, so restoring an old file does not run the task again.
+func (s *shelf) begin(id string) error {
+	if err := os.MkdirAll(s.marks, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(s.marks, id), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return errBegun
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	_ = seal.SyncDir(s.marks) // not every system has it
+	return nil
+}
+
+// unmark removes the mark of a task that did not begin after all.
+func (s *shelf) unmark(id string) { _ = os.Remove(filepath.Join(s.marks, id)) }
+
+func (s *shelf) begun(id string) bool {
+	_, err := os.Stat(filepath.Join(s.marks, id))
+	return err == nil // begin is what counts
+}
+
+// forget removes marks of tasks that are past the longest deadline and cannot begin any more.
+func (s *shelf) forget(now time.Time) {
+	entries, _ := os.ReadDir(s.marks)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > 2*maxDeadline {
+			_ = os.Remove(filepath.Join(s.marks, e.Name()))
+		}
+	}
+}
+
+// sorted sorts tasks by their time of submission.
+func sorted(all []*entry) []*entry {
+	slices.SortFunc(all, func(a, b *entry) int {
+		if c := a.Submitted.Compare(b.Submitted); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return all
+}

@@ -1,0 +1,447 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"retort/internal/base/seal"
+	"retort/internal/core"
+)
+
+// Run does what a task asks for, and says how it ended. It ends soon after ctx has.
+type Run func(ctx context.Context, t *Turn) core.Outcome
+
+// Turn is a task whose turn has come.
+type Turn struct {
+	Task    core.JobState
+	Payload json.RawMessage
+	queue   *Queue
+	entry   *entry
+	waits   bool
+}
+
+// Progress tells how far the task is. It does not block.
+func (t *Turn) Progress(p core.TaskProgress) {
+	t.queue.mu.Lock()
+	defer t.queue.mu.Unlock()
+	p.At = time.Now()
+	t.entry.Progress = &p
+	t.queue.changed()
+}
+
+// Waits says that the task waits for a person, or not any more. Its place is another's
+// meanwhile.
+func (t *Turn) Waits(waits bool) {
+	q := t.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if waits == t.waits {
+		return
+	}
+	t.waits = waits
+	if waits {
+		q.turns.give(t.Task.Principal)
+		t.entry.Status = core.TaskPending
+	} else {
+		q.turns.take(t.Task.Principal)
+		t.entry.Status = core.TaskRunning
+	}
+	q.changed()
+}
+
+// Work has this queue work, as soon as no other engine does.
+func (q *Queue) Work(run Run) { q.WorkOn("", run) }
+
+// WorkOn is Work for one task only, and for those of earlier calls. What is run is that of the first call.
+func (q *Queue) WorkOn(id string, run Run) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	if q.run == nil {
+		q.run = run
+		q.keeper.Go(q.attend)
+	}
+	q.all = q.all || id == ""
+	if !q.all {
+		q.only[id] = true
+	}
+	q.changed()
+}
+
+// attend is what goes on as long as the queue works.
+func (q *Queue) attend() {
+	const housekeeping = time.Minute
+	var swept time.Time
+	for {
+		q.mu.Lock()
+		pause := pollIdle
+		if q.release != nil || q.own() {
+			if err := q.look(); err != nil {
+				q.o.Log.Warn("the queue can't be read", "error", err)
+			}
+			if time.Since(swept) > housekeeping {
+				q.sweep(time.Now())
+				swept = time.Now()
+			}
+			q.overdue(time.Now())
+			q.save()
+			q.begin()
+			if len(q.turns.running) > 0 {
+				pause = pollBusy
+			}
+		}
+		q.mu.Unlock()
+		tick := time.NewTimer(pause)
+		select {
+		case <-q.ctx.Done():
+			tick.Stop()
+			return
+		case <-q.wake:
+		case <-tick.C:
+		}
+		tick.Stop()
+	}
+}
+
+// own takes the queue over if no other engine has it. What ran when that one died is lost.
+// The caller holds mu.
+func (q *Queue) own() bool {
+	release, err := seal.Lock(q.lock(), 0)
+	if err != nil {
+		return false
+	}
+	if err := q.look(); err != nil {
+		release()
+		return false
+	}
+	q.release = release
+	for _, e := range sorted(slices.Collect(maps.Values(q.tasks))) {
+		if !e.Status.Ended() && e.cancel == nil && (e.Status != core.TaskQueued || q.shelf.begun(e.ID)) {
+			q.end(e, q.lost(e.JobState))
+		}
+	}
+	return true
+}
+
+func (q *Queue) disown() {
+	q.save()
+	q.release()
+	q.release = nil
+}
+
+func (q *Queue) lost(t core.JobState) core.Outcome {
+	if q.o.Lost != nil {
+		return q.o.Lost(t)
+	}
+	return core.Outcome{ExecutionID: t.ID, Status: core.StatusOutcomeUnknown, Error: core.Errorf(core.KindInternal, "queue", "the engine ended while the task ran").
+		WithHint("look at what is there before it is done again; nothing was repeated")}
+}
+
+// current takes in what others have written, if they are those who write. The caller holds mu.
+func (q *Queue) current() error {
+	if q.release != nil {
+		return nil // what others have submitted is seen soon
+	}
+	return q.look()
+}
+
+// look takes in what others have written. The caller holds mu.
+func (q *Queue) look() error {
+	ids, cancelled, err := q.shelf.list()
+	if err != nil {
+		return core.Errorf(core.KindInternal, "queue", "the queue can't be read: %w", err)
+	}
+	there := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		there[id] = true
+		if e := q.tasks[id]; e == nil || q.release == nil && e.cancel == nil && !e.stamp.Same(q.shelf.stamp(id)) {
+			q.take(id)
+		}
+	}
+	for id, e := range q.tasks {
+		if !there[id] && e.stamp.Exists() && e.cancel == nil && !e.unsaved {
+			q.drop(id) // forgotten, or somebody has removed it
+		}
+	}
+	for id := range q.damaged {
+		if !there[id] {
+			delete(q.damaged, id)
+		}
+	}
+	if q.release != nil {
+		q.obey(cancelled)
+	}
+	return nil
+}
+
+// take reads a task that another engine has written. The caller holds mu.
+func (q *Queue) take(id string) {
+	stamp := q.shelf.stamp(id)
+	if bad, is := q.damaged[id]; is && bad.stamp.Same(stamp) {
+		return
+	}
+	r, err := q.shelf.get(id)
+	if err == nil && r.ID != id {
+		err = errors.New("it is another task")
+	}
+	if err != nil {
+		q.damage(id, err, stamp)
+		return
+	}
+	delete(q.damaged, id)
+	q.drop(id)
+	e := &entry{JobState: r.JobState, size: int64(len(r.Payload)), stamp: stamp}
+	q.tasks[id] = e
+	if !e.Status.Ended() {
+		q.bytes += e.size
+	}
+	q.changed()
+}
+
+// damage sets a file aside that is no task. It stays where it is. The caller holds mu.
+func (q *Queue) damage(id string, why error, stamp seal.Stamp) {
+	q.o.Log.Error("a task cannot be read and does not run", "task", id, "error", why)
+	q.damaged[id] = damage{why, stamp}
+	q.drop(id)
+}
+
+// obey cancels what others want cancelled. The caller holds mu.
+func (q *Queue) obey(ids []string) {
+	for _, id := range ids {
+		e := q.tasks[id]
+		if asked := q.shelf.isAsked(id); asked && e != nil && !e.Status.Ended() {
+			_ = q.cancel(e)
+		}
+	}
+}
+
+// overdue ends what has not begun in time. The caller holds mu.
+func (q *Queue) overdue(now time.Time) {
+	for _, e := range q.tasks {
+		if e.Status == core.TaskQueued && e.cancel == nil && !e.held && now.After(e.Deadline) {
+			q.end(e, late(e.ID, "before it began"))
+		}
+	}
+}
+
+func late(id, when string) core.Outcome {
+	return core.Outcome{ExecutionID: id, Status: core.StatusTimeout, Error: core.Errorf(core.KindLimit, "queue", "%w %s", errDeadline, when).WithHint("submit it with a later deadline")}
+}
+
+// begin gives places to those who are next. The caller holds mu.
+func (q *Queue) begin() {
+	for !q.closed {
+		e := q.turns.next(q.waiting())
+		if e == nil {
+			return
+		}
+		ctx, cancel := context.WithCancelCause(q.ctx)
+		e.cancel, e.Status, e.Begun = cancel, core.TaskRunning, time.Now()
+		q.turns.take(e.Principal)
+		q.working.Go(func() { q.serve(ctx, e) })
+		q.changed()
+	}
+}
+
+// waiting are those that may begin. The caller holds mu.
+func (q *Queue) waiting() (all []*entry) {
+	waits := map[string]int{}
+	for _, e := range q.tasks {
+		if e.Status == core.TaskQueued && !e.held && e.cancel == nil && (q.all || q.only[e.ID]) {
+			all = append(all, e)
+			waits[e.Principal]++
+		}
+	}
+	q.turns.trim(waits)
+	return all
+}
+
+// serve runs a task, once that it begins is on disk.
+func (q *Queue) serve(ctx context.Context, e *entry) {
+	ctx, done := context.WithDeadlineCause(ctx, e.Deadline, errDeadline)
+	defer done()
+	turn := &Turn{queue: q, entry: e}
+	o, err := q.prepared(ctx, turn)
+	if err == nil && o == nil {
+		if e.with != nil {
+			ctx = e.with(ctx)
+		}
+		made := q.run(ctx, turn)
+		o = &made
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e.cancel(nil)
+	e.cancel = nil
+	if !turn.waits {
+		q.turns.give(e.Principal)
+	}
+	if err != nil {
+		q.postpone(e, err)
+		return
+	}
+	q.spent = average(q.spent, time.Since(e.Begun))
+	q.end(e, q.judged(ctx, e, *o))
+}
+
+// postpone puts a task back that could not begin. The caller holds mu.
+func (q *Queue) postpone(e *entry, why error) {
+	const pause = time.Second
+	e.Status, e.Begun = core.TaskQueued, time.Time{}
+	switch {
+	case errors.Is(why, errForeign):
+		q.damage(e.ID, why, q.shelf.stamp(e.ID))
+		return
+	case e.cancelled:
+		_ = q.cancel(e)
+		return
+	}
+	q.o.Log.Warn("a task could not begin and waits", "task", e.ID, "error", why)
+	e.held = true
+	time.AfterFunc(pause, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		e.held = false
+		q.changed()
+	})
+}
+
+func average(before, now time.Duration) time.Duration {
+	if before == 0 {
+		return now
+	}
+	return (7*before + now) / 8
+}
+
+// prepared makes it durable that a task begins. An error is that it cannot begin now; an
+// Outcome is that it never will.
+func (q *Queue) prepared(ctx context.Context, t *Turn) (*core.Outcome, error) {
+	id := t.entry.ID
+	r, err := q.shelf.get(id)
+	if err == nil {
+		err = q.ctx.Err() // it waits for the next engine
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch err := q.shelf.begin(id); {
+	case errors.Is(err, errBegun), err == nil && r.Status != core.TaskQueued:
+		o := q.lost(r.JobState)
+		return &o, nil
+	case err != nil:
+		return nil, err
+	}
+	begun := r
+	begun.Status, begun.Begun, begun.Payload = core.TaskRunning, t.entry.Begun, nil
+	t.Task, t.Payload = begun.JobState, r.Payload
+	if err = q.recorded(begun.JobState, "begun", false); err == nil {
+		err = q.shelf.put(begun)
+	}
+	if err == nil && q.ctx.Err() != nil {
+		if err = q.shelf.put(r); err == nil {
+			err = q.ctx.Err()
+		}
+	}
+	if err != nil {
+		q.shelf.unmark(id) // it has not begun
+		return nil, err
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return &core.Outcome{ExecutionID: id, Status: core.StatusCancelled, Error: core.Errorf(core.KindCancelled, "queue", "%w before it began", cause)}, nil
+	}
+	return nil, nil
+}
+
+// judged is an Outcome with the reason for which the task was ended.
+func (q *Queue) judged(ctx context.Context, e *entry, o core.Outcome) core.Outcome {
+	ended := o.Status == core.StatusCancelled || o.Status == core.StatusPendingApproval
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errDeadline) && ended:
+		o.Status, o.Error = core.StatusTimeout, late(e.ID, "while it ran").Error
+	case e.cancelled && o.Status == core.StatusPendingApproval:
+		o.Status, o.Error, o.Approvals = core.StatusCancelled, core.Errorf(core.KindCancelled, "queue", "%w while it waited for a person", errCancelled), nil
+	case q.closed && (ended || o.Status == core.StatusRejected): // who judges programs may have ended before
+		o.Status = core.StatusCancelled
+		o.Warnings = append(o.Warnings, "the engine was closed while it ran")
+	}
+	return o
+}
+
+// end notes what became of a task. The caller holds mu.
+func (q *Queue) end(e *entry, o core.Outcome) {
+	if !e.Status.Ended() {
+		q.bytes -= e.size
+	}
+	e.Ended, e.Outcome, e.Progress = time.Now(), &o, nil
+	e.Status = core.TaskStatus(o.Status)
+	if e.cancelled && o.Status != core.StatusOutcomeUnknown {
+		e.Status = core.TaskStatus(core.StatusCancelled)
+	}
+	if least := e.Ended.Add(linger); e.Expires.Before(least) {
+		e.Expires = least
+	}
+	e.with, e.unsaved = nil, true
+	delete(q.only, e.ID)
+	_ = q.recorded(e.JobState, string(e.Status), false) // it has happened
+	q.write(e)
+	q.changed()
+}
+
+// write makes the end of a task durable, now or later. The caller holds mu.
+func (q *Queue) write(e *entry) {
+	if err := q.shelf.put(record{JobState: e.JobState}); err != nil {
+		q.o.Log.Warn("what became of a task could not be kept yet", "task", e.ID, "error", err)
+		return
+	}
+	e.unsaved, e.stamp = false, q.shelf.stamp(e.ID)
+}
+
+// save writes what could not be written before. The caller holds mu.
+func (q *Queue) save() {
+	for _, e := range q.tasks {
+		if e.unsaved {
+			q.write(e)
+		}
+	}
+}
+
+// sweep forgets what has ended long ago, unless the clock has jumped. The caller holds mu.
+func (q *Queue) sweep(now time.Time) {
+	if !seal.Steady(filepath.Join(q.o.Dir, "clock"), now) {
+		return
+	}
+	q.shelf.forget(now)
+	ended := map[string][]*entry{}
+	for _, e := range sorted(slices.Collect(maps.Values(q.tasks))) {
+		if e.Status.Ended() && !e.unsaved {
+			ended[e.Principal] = append(ended[e.Principal], e)
+		}
+	}
+	for _, all := range ended {
+		for i, e := range all {
+			if now.After(e.Expires) || len(all)-i > maxEnded {
+				if err := q.shelf.remove(e.ID); err != nil {
+					q.o.Log.Warn("an old task could not be removed", "task", e.ID, "error", err)
+					continue
+				}
+				q.drop(e.ID)
+			}
+		}
+	}
+}
+
+func outcomeText(t core.JobState) []byte {
+	text, err := json.Marshal(t)
+	if err != nil {
+		return []byte(fmt.Sprint(t.Outcome))
+	}
+	return text
+}

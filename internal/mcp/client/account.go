@@ -1,0 +1,141 @@
+package client
+
+import (
+	"context"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"retort/internal/base/memory"
+	"retort/internal/core"
+)
+
+// account counts what one server takes of the memory for answers. The zero account counts nothing.
+type account struct {
+	budget *memory.Budget
+	server string
+}
+
+// counting is a message that is being read.
+type counting struct {
+	account
+	held *memory.Hold
+	n    int64
+}
+
+// grow reports whether the message may have n bytes in memory.
+func (c *counting) grow(n int64) bool {
+	if c.budget == nil || n <= memory.Small || n <= c.n {
+		return true
+	}
+	fits := false
+	if c.held == nil {
+		c.held, fits = c.budget.Fresh().Try(c.server, n)
+	} else {
+		fits = c.held.Grow(n - c.n)
+	}
+	if fits {
+		c.n = n
+	}
+	return fits
+}
+
+// adopt counts what other has counted so far.
+func (c *counting) adopt(other *counting) {
+	c.free()
+	c.held, c.n = other.held, other.n
+	other.held, other.n = nil, 0
+}
+
+// free says that the message is not in memory any more.
+func (c *counting) free() {
+	c.held.Free()
+	c.held, c.n = nil, 0
+}
+
+// delivered counts an answer that waits for its caller.
+func (a account) delivered(m *jsonrpc.Response) *memory.Hold {
+	if n := int64(len(m.Result)); a.budget != nil && n > memory.Small {
+		return a.budget.Fresh().Force(a.server, n)
+	}
+	return nil
+}
+
+// turn waits until a large message may be looked through. Without a budget, or when ctx has ended,
+// nobody waits.
+func (a account) turn(ctx context.Context) (done func()) {
+	if a.budget == nil {
+		return func() {}
+	}
+	done, err := a.budget.Turn(ctx, a.server)
+	if err != nil {
+		return func() {}
+	}
+	return done
+}
+
+// load waits until n bytes that nobody has asked for can be read into memory.
+func (a account) load(ctx context.Context, n int64) (core.Held, error) {
+	if a.budget == nil {
+		return (*memory.Hold)(nil), nil
+	}
+	return a.budget.Load(ctx, a.server, n)
+}
+
+// admit waits until the answer to x can be transformed, and has it in memory then. Where that is too
+// large for memory as a whole, it stays where it is.
+func (l *link) admit(ctx context.Context, x *exchange) error {
+	b, claim := l.account.budget, core.ClaimOf(ctx)
+	defer x.fresh.Free()
+	switch {
+	case b == nil:
+	case x.spooled != nil:
+		if err := b.AdmitPiecewise(ctx, claim, l.account.server); err != nil {
+			return errUnadmitted(x.spooled.Bytes, err)
+		}
+	default:
+		n := int64(len(x.result))
+		if x.parked != nil {
+			n = x.parked.size
+		}
+		if err := b.Admit(ctx, claim, l.account.server, n); err != nil {
+			return errUnadmitted(n, err)
+		}
+	}
+	return x.unpark()
+}
+
+// errUnadmittedAnswer is what errors.Is finds in the error of a call that was answered, and whose answer
+// nobody has seen.
+var errUnadmittedAnswer = errors.New("the answer was not admitted")
+
+// errUnadmitted is the error of a call whose answer waited for memory until the call ended.
+func errUnadmitted(n int64, cause error) *core.Error {
+	e := core.Errorf(core.KindLimit, "upstream.receive", "the server has answered with %s, and the call ended before there was memory for that: %w", bytesText(n), cause)
+	e.Err = errors.Join(cause, errUnadmittedAnswer)
+	return e.WithHint("ask for less, or for less at once; or raise the setting memory")
+}
+
+// unpark reads an answer into memory that was on disk until there was room for it.
+func (x *exchange) unpark() error {
+	m := x.parked
+	if m == nil {
+		return nil
+	}
+	x.parked = nil
+	defer m.Close()
+	data, err := m.load()
+	if err != nil {
+		return core.Errorf(core.KindInternal, "upstream.receive", "the server's answer can't be read back from disk: %w", err)
+	}
+	msgs, ok := decode(data)
+	if !ok || len(msgs) != 1 {
+		return core.Errorf(core.KindToolError, "upstream.receive", "the server's answer of %s can't be read", bytesText(m.size))
+	}
+	resp, ok := msgs[0].(*jsonrpc.Response)
+	if !ok {
+		return core.Errorf(core.KindToolError, "upstream.receive", "the server's answer of %s can't be read", bytesText(m.size))
+	}
+	x.result, x.err = resp.Result, resp.Error
+	return nil
+}

@@ -1,0 +1,43 @@
+package client
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	firstDelay = 250 * time.Millisecond
+	openAfter  = 5 // failures in a row
+	firstOpen  = 15 * time.Second
+	longestGap = 5 * time.Minute
+)
+
+// breaker decides when a server that fails may be tried again. After each of the
+// first failures the next try comes after a growing delay; from openAfter
+// failures in a row on it is open for ever longer times, in which nothing is
+// tried.
+type breaker struct {
+	failures int
+	retryAt  time.Time
+}
+
+// failed notes a failure. jitter, in [0, 1), spreads the tries of many servers
+// that failed together.
+func (b *breaker) failed(now time.Time, jitter float64) {
+	b.failures++
+	delay := firstDelay << min(b.failures-1, 20)
+	if over := b.failures - openAfter; over >= 0 {
+		delay = min(firstOpen<<min(over, 20), longestGap)
+	}
+	b.retryAt = now.Add(delay/2 + time.Duration(jitter*float64(delay)))
+}
+
+// succeeded closes the breaker.
+func (b *breaker) succeeded() { *b = breaker{} }
+
+// open reports whether uses are to fail at once.
+func (b *breaker) open(now time.Time) bool {
+	return b.failures >= openAfter && now.Before(b.retryAt)
+}
+
+func jitter() float64 { return rand.Float64() }

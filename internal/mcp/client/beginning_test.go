@@ -1,0 +1,25 @@
+package client
+
+import (
+	"strings"
+	"testing"
+)
+
+// No part of an address or a number is left where a server's text is cut.
+func TestBeginning(t *testing.T) {
+	for _, value := range []string{"ann.holstad@corp.example", "4111 1111 1111 1111", "+47 2200-0001"} {
+		text := `{"message":"nobody like ` + value + ` here"}`
+		start, end := strings.Index(text, value), strings.Index(text, value)+len(value)
+		for n := start + 1; n < end; n++ {
+			if got := beginning(text, n); got != `{"message":"nobody like…` {
+				t.Errorf("cut at %d: %s", n, got)
+			}
+		}
+	}
+	if got := beginning(strings.Repeat("a", 500), 300); got != "…" {
+		t.Errorf("%s", got)
+	}
+	if got := beginning("short text", 300); got != "short text" {
+		t.Errorf("%s", got)
+	}
+}

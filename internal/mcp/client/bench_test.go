@@ -1,0 +1,39 @@
+//go:build unix
+
+package client
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// What a call through the pool costs, over a pipe in memory and over the standard
+// streams of a process; the server's side is included.
+func BenchmarkCall(b *testing.B) {
+	for name, server := range map[string]Server{
+		"memory": {Name: "s", Dial: dialScripted(func(*scripted) {})},
+		"stdio":  hostileServer("proper"),
+	} {
+		p := New([]Server{server}, Options{})
+		args := json.RawMessage(`{"owner":"o","repo":"r","number":42}`)
+		call := func(b *testing.B) {
+			if _, err := p.Call(b.Context(), "s", "t", args); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.Run(name+"/sequential", func(b *testing.B) {
+			for b.Loop() {
+				call(b)
+			}
+		})
+		b.Run(name+"/concurrent", func(b *testing.B) {
+			b.SetParallelism(32)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					call(b)
+				}
+			})
+		})
+		_ = p.Close()
+	}
+}

@@ -1,0 +1,61 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"retort/internal/mcp/headers"
+)
+
+// bindings are the arguments of tools that servers want repeated in headers,
+// learned from the definitions.
+type bindings struct {
+	mu    sync.Mutex
+	tools map[string][]headers.Binding
+}
+
+// learn takes in the definitions of all tools of a server and returns those that
+// may be called: the protocol has clients leave out a tool whose headers are not as
+// it says. refused is told of each that is left out.
+func (b *bindings) learn(tools []json.RawMessage, refused func(tool string, why error)) []json.RawMessage {
+	found := map[string][]headers.Binding{}
+	kept := slices.DeleteFunc(slices.Clone(tools), func(raw json.RawMessage) bool {
+		if !bytes.Contains(raw, []byte(`"`+headers.Keyword+`"`)) {
+			return false
+		}
+		var tool struct {
+			Name   string          `json:"name"`
+			Schema json.RawMessage `json:"inputSchema"`
+		}
+		if unmarshal(raw, &tool) != nil {
+			return false // the catalogue says what is wrong with it
+		}
+		bound, err := headers.Of(tool.Schema)
+		if err != nil {
+			refused(tool.Name, err)
+			return true
+		}
+		found[tool.Name] = bound
+		return false
+	})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tools = found
+	return kept
+}
+
+// clone returns a copy that learns apart from b.
+func (b *bindings) clone() *bindings {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return &bindings{tools: b.tools} // learn replaces the map and never changes it
+}
+
+// of are the bindings of one tool.
+func (b *bindings) of(tool string) []headers.Binding {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.tools[tool]
+}

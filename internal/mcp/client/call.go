@@ -1,0 +1,146 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+//lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
+
+// cancelTimeout is how long a server may take to read that a call is cancelled.
+const cancelTimeout = 5 * time.Second
+
+// call makes one call past the SDK, as x, and returns its result exactly as
+// received. When ctx ends first, the server is told that nobody waits any more.
+func (l *link) call(ctx context.Context, x *exchange, method string, params json.RawMessage) (_ json.RawMessage, err error) {
+	x.method, x.answered = method, make(chan struct{})
+	l.register(x)
+	defer func() {
+		if err != nil {
+			l.drop(x)
+		}
+		l.forget(x)
+	}()
+	req := &jsonrpc.Request{ID: x.id, Method: method, Params: params}
+	if err := l.wire.send(ctx, outgoing{msg: req, data: encodeCall(req), call: x}); err != nil {
+		return nil, err
+	}
+	select {
+	case <-x.answered:
+	case <-ctx.Done():
+		go l.cancel(x, ctx.Err())
+		return nil, ctx.Err()
+	case <-l.ctx.Done():
+		select {
+		case <-x.answered:
+		default:
+			return nil, l.cause
+		}
+	}
+	if err := l.admit(ctx, x); err != nil {
+		return nil, err
+	}
+	return x.result, x.err
+}
+
+// cancel tells the server that nobody waits for x any more.
+func (l *link) cancel(x *exchange, reason error) {
+	ctx, stop := context.WithTimeout(context.Background(), cancelTimeout)
+	defer stop()
+	params, err := json.Marshal(mcp.CancelledParams{Reason: reason.Error(), RequestID: x.id.Raw()})
+	if err != nil {
+		return
+	}
+	msg := &jsonrpc.Request{Method: methodCancelled, Params: params}
+	if data, err := jsonrpc.EncodeMessage(msg); err == nil {
+		_ = l.wire.send(ctx, outgoing{msg: msg, data: data})
+	}
+}
+
+// encodeCall is jsonrpc.EncodeMessage for a call that the link has numbered,
+// whose params are valid JSON in one line.
+func encodeCall(req *jsonrpc.Request) []byte {
+	id, _ := req.ID.Raw().(int64)
+	b := make([]byte, 0, len(req.Params)+len(req.Method)+80) // with room for the newline
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	b = strconv.AppendInt(b, id, 10)
+	b = append(b, `,"method":"`...)
+	b = append(b, req.Method...)
+	b = append(b, `","params":`...)
+	b = append(b, req.Params...)
+	return append(b, '}')
+}
+
+// callParams are the params of tools/call. args must be valid JSON, meta too or
+// empty.
+func callParams(meta json.RawMessage, tool string, args json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	b.Grow(len(meta) + len(tool) + len(args) + 40)
+	b.WriteByte('{')
+	if len(meta) > 0 {
+		b.WriteString(`"_meta":`)
+		b.Write(meta)
+		b.WriteByte(',')
+	}
+	b.WriteString(`"name":`)
+	b.Write(quoted(tool))
+	b.WriteString(`,"arguments":`)
+	_ = json.Compact(&b, args) // a newline would end the message
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// traced is meta, an object or nothing, with the trace that a call is part of.
+func traced(meta json.RawMessage, t core.Trace) json.RawMessage {
+	if t.Parent == "" {
+		return meta
+	}
+	b := append([]byte(`{"traceparent":`), quoted(t.Parent)...)
+	if t.State != "" {
+		b = append(append(b, `,"tracestate":`...), quoted(t.State)...)
+	}
+	if len(meta) == 0 {
+		return append(b, '}')
+	}
+	return append(append(b, ','), meta[1:]...)
+}
+
+// quoted is s as JSON.
+func quoted(s string) []byte {
+	text, _ := json.Marshal(s) // strings always marshal
+	return text
+}
+
+// listParams are the params of tools/list.
+func listParams(meta json.RawMessage, cursor string) json.RawMessage {
+	params, _ := json.Marshal(struct { // which always marshals
+		Meta   json.RawMessage `json:"_meta,omitempty"`
+		Cursor string          `json:"cursor,omitempty"`
+	}{meta, cursor})
+	return params
+}
+
+// requestMeta is what every request says since 2026-07-28, and nothing before. level is that of
+// the log lines that are wanted, "" for none.
+func requestMeta(client *mcp.Implementation, protocol string, offered map[string]any, level string) json.RawMessage {
+	if protocol < protocolModern {
+		return nil
+	}
+	if offered == nil {
+		offered = map[string]any{}
+	}
+	m := mcp.Meta{mcp.MetaKeyProtocolVersion: protocol, mcp.MetaKeyClientInfo: client, mcp.MetaKeyClientCapabilities: offered}
+	if level != "" {
+		m[mcp.MetaKeyLogLevel] = level
+	}
+	meta, _ := json.Marshal(m) // strings always marshal
+	return meta
+}

@@ -1,0 +1,215 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+// Names of transports.
+const (
+	transportStdio = "stdio"
+	transportHTTP  = "http"
+	transportSSE   = "sse"
+	transportDial  = "dial"
+)
+
+const (
+	// protocolLegacy is the newest version with a handshake; servers of every
+	// older version answer it with theirs.
+	protocolLegacy = "2025-11-25"
+	// protocolModern is the first version without a handshake.
+	protocolModern = "2026-07-28"
+
+	maxAttempts = 5
+)
+
+// era is how a server can be spoken to. An empty protocol means that it is to be
+// found out: server/discover first, then initialize.
+type era struct {
+	transport string
+	protocol  string
+	probe     time.Duration // how long server/discover may take
+}
+
+func firstEra(spec Server) era {
+	e := era{transport: spec.Transport, probe: spec.probe}
+	switch {
+	case e.transport != "":
+	case spec.Dial != nil:
+		e.transport = transportDial
+	case spec.URL != "":
+		e.transport = transportHTTP
+	default:
+		e.transport = transportStdio
+	}
+	if e.transport == transportSSE {
+		e.protocol = protocolLegacy // the transport is older than the probe
+	}
+	return e
+}
+
+// connector makes sessions with one server.
+type connector struct {
+	spec     Server
+	opts     Options
+	rubbish  *rubbish
+	stderr   io.Writer
+	changed  func()
+	news     func(method string, params json.RawMessage)
+	level    func() string
+	bindings *bindings
+	tasks    *taskTools
+	spool    *spool
+}
+
+func (c *connector) account() account { return account{c.opts.Memory, c.spec.Name} }
+
+// connect establishes a session, beginning with e and going on with what the
+// server's refusals suggest. The era of the session is what worked.
+func (c *connector) connect(ctx context.Context, e era) (*session, *core.Error) {
+	var first *core.Error
+	for range maxAttempts {
+		s, next, err := c.attempt(ctx, e)
+		if err == nil {
+			return s, nil
+		}
+		if first == nil || next == nil && e.transport != transportSSE {
+			first = err // of an SSE attempt, why it was made says more
+		}
+		if next == nil || ctx.Err() != nil {
+			return nil, first
+		}
+		e = *next
+	}
+	return nil, first
+}
+
+// attempt tries one era. When it fails, it may know another to try.
+func (c *connector) attempt(ctx context.Context, e era) (*session, *era, *core.Error) {
+	w, pid, err := c.open(ctx, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := newLink(w, c.rubbish, e.probe, c.changed)
+	l.client, l.news, l.account = c.spec.Client, c.news, c.account()
+	self := &mcp.Implementation{Name: "retort", Version: c.opts.ClientVersion}
+	client := mcp.NewClient(self, &mcp.ClientOptions{
+		Capabilities:               c.spec.Client.capabilities(),
+		MultiRoundTrip:             &mcp.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) {}, // has the SDK subscribe; the link listens
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) {},
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) {},
+	})
+	cs, cause := client.Connect(ctx, l, &mcp.ClientSessionOptions{ProtocolVersion: e.protocol})
+	if cause == nil {
+		e.protocol = cs.InitializeResult().ProtocolVersion
+		if e.protocol >= protocolModern {
+			e.probe = c.spec.ConnectTimeout // next time there is no doubt
+		}
+		s := &session{sdk: cs, link: l, era: e, meta: requestMeta(self, e.protocol, nil, ""), pid: pid, client: c.spec.Client, self: self, level: c.level, joint: c.spec.URL != "", streams: map[string]context.CancelFunc{}, listed: newListed()}
+		s.setLevel(c.level())
+		return s, nil, nil
+	}
+	next := c.nextEra(e, l, cause)
+	l.fail(errClosed())
+	w.close()
+	return nil, next, errConnect(ctx, cause)
+}
+
+func (c *connector) open(ctx context.Context, e era) (wire, int, *core.Error) {
+	switch e.transport {
+	case transportStdio:
+		return startStdio(c.spec, c.opts.Processes, c.stderr, c.account(), c.spool)
+	case transportDial:
+		w, err := startDial(ctx, c.spec, c.account(), c.spool)
+		return w, 0, err
+	case transportHTTP:
+		w, err := startHTTP(c.spec, c.bindings, c.account(), c.spool)
+		return w, 0, err
+	case transportSSE:
+		w, err := startSSE(ctx, c.spec, c.account(), c.spool)
+		return w, 0, err
+	}
+	return nil, 0, core.Errorf(core.KindInternal, "upstream.connect", "there is no transport %q", e.transport)
+}
+
+// nextEra reads from a failed attempt what else could work.
+func (c *connector) nextEra(e era, l *link, cause error) *era {
+	probed := e.protocol == "" || e.protocol >= protocolModern
+	switch {
+	case l.answeredLate():
+		e.protocol, e.probe = protocolModern, c.spec.ConnectTimeout
+	case probed && l.diedProbing():
+		e.protocol = protocolLegacy
+	case olderProtocol(e.protocol, cause) != "":
+		e.protocol = olderProtocol(e.protocol, cause)
+	case e.transport == transportHTTP && refusesStreamable(cause):
+		e.transport, e.protocol = transportSSE, protocolLegacy
+	default:
+		return nil
+	}
+	return &e
+}
+
+// olderProtocol is the version to try after a server refused the one that was
+// asked for with an error instead of naming its own: the newest that it says it
+// supports, else the next older one. It is empty if the error is another one or
+// nothing is left.
+func olderProtocol(asked string, cause error) string {
+	var rpc *jsonrpc.Error
+	if !errors.As(cause, &rpc) || !strings.Contains(strings.ToLower(rpc.Message), "version") {
+		return ""
+	}
+	if asked == "" || asked >= protocolModern {
+		asked = protocolLegacy
+	}
+	var data struct {
+		Supported []string `json:"supported"`
+	}
+	_ = unmarshal(rpc.Data, &data)
+	for _, v := range mcp.SupportedProtocolVersions() {
+		if v < asked && (len(data.Supported) == 0 || slices.Contains(data.Supported, v)) {
+			return v
+		}
+	}
+	return ""
+}
+
+// errConnect turns the failure of a handshake into the error that people see.
+func errConnect(ctx context.Context, cause error) *core.Error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return core.Errorf(core.KindUpstreamTimeout, "upstream.connect", "the server did not answer while connecting").
+			WithHint("start it by hand to see what it waits for; a longer connect timeout helps if it is only slow")
+	}
+	var known *core.Error
+	if errors.As(cause, &known) {
+		return known
+	}
+	return core.Errorf(core.KindUpstreamGone, "upstream.connect", "the server refused to connect: %w", cause)
+}
+
+// diedProbing reports whether the link went down after a probe without a single
+// answer: some servers don't survive a request before initialize.
+func (l *link) diedProbing() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cause != nil && l.probing.IsValid() && !l.answered
+}
+
+// answeredLate reports whether server/discover was answered after it was given
+// up.
+func (l *link) answeredLate() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.modern
+}

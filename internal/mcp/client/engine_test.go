@@ -1,0 +1,55 @@
+//go:build unix
+
+package client
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"retort/internal/base/reaper"
+	"retort/internal/devel/testenv"
+)
+
+// engine is a process with a pool, as the real one, that starts its servers and
+// waits to be killed.
+func engine() {
+	servers := []Server{hostileServer("grandchildren"), hostileServer("ignore term"), hostileServer("deaf")}
+	for i := range servers {
+		servers[i].Name = fmt.Sprint(i)
+		servers[i].Env = map[string]string{marker: os.Getenv(marker)}
+	}
+	p := New(servers, Options{Processes: reaper.New(os.Args[0], "reaper")})
+	p.ListAll(context.Background(), func(_ string, _ Listing, err error) {
+		if err != nil {
+			fmt.Println(err)
+		}
+	})
+	fmt.Println("ready")
+	select {}
+}
+
+// kill -9 of the engine leaves no server behind, and nothing that a server started.
+func TestNothingOutlivesTheEngine(t *testing.T) {
+	mark := fmt.Sprintf("%d-engine", os.Getpid())
+	cmd := exec.Command(os.Args[0], "engine")
+	cmd.Env = append(os.Environ(), marker+"="+mark)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	if line != "ready\n" {
+		t.Errorf("engine said %q", line)
+	}
+	testenv.WaitUntil(t, "all 7 processes run: the engine, 3 servers, sh and 2 sleep", func() bool { return len(markedProcesses(mark)) == 7 })
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	checkProcesses(t, mark)
+}

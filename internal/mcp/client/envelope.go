@@ -1,0 +1,197 @@
+package client
+
+import (
+	"errors"
+
+	"retort/internal/base/jsonscan"
+	"retort/internal/core"
+)
+
+// keptInline is how large a part of a result may be that stays in the skeleton of a message.
+const keptInline = 64 << 10
+
+// envelope reads a message piece by piece. It keeps the skeleton, which is the message
+// without the large parts of its result, and where those are.
+type envelope struct {
+	scan     jsonscan.Scanner
+	limit    int // of the skeleton
+	keep     int // how large a part is that stays in it
+	skeleton []byte
+	parts    []core.SpooledPart
+	levels   []level
+	part     *candidate
+	err      error
+}
+
+// level is an open container: where in it the scanner is.
+type level struct {
+	key   []byte // the last one, with quotes, cut
+	index int    // in an array
+	seen  map[string]bool
+}
+
+// candidate is a part that is being read.
+type candidate struct {
+	core.SpooledPart
+	mark  int // of the skeleton
+	depth int
+	cut   bool
+}
+
+const (
+	deepestLevel = 5 // result.content[i].resource.blob
+	longestKey   = 32
+)
+
+var (
+	errTwice = errors.New("a member stands there twice")
+	errBulky = errors.New("it is large where it has neither text, bytes nor structuredContent")
+)
+
+// write takes in more of the message, and returns what it has not looked at. After an error, which
+// err is, that is all of it.
+func (e *envelope) write(p []byte) (rest []byte) {
+	for len(p) > 0 && e.err == nil {
+		kind, n, err := e.scan.Next(p)
+		if err != nil {
+			e.err = err
+			return p
+		}
+		e.piece(kind, p[:n])
+		p = p[n:]
+	}
+	return p
+}
+
+func (e *envelope) piece(kind jsonscan.Kind, p []byte) {
+	if e.part == nil {
+		e.begin(kind)
+	}
+	if c := e.part; c != nil {
+		e.grow(c, kind, p)
+	} else {
+		e.skeleton = append(e.skeleton, p...)
+		e.track(kind, p)
+	}
+	if len(e.skeleton) > e.limit {
+		e.err = errBulky
+	}
+}
+
+// track follows the way into the message.
+func (e *envelope) track(kind jsonscan.Kind, p []byte) {
+	depth := e.scan.Depth()
+	switch kind {
+	case jsonscan.Open:
+		if depth <= deepestLevel {
+			e.levels = append(e.levels[:depth-1], level{})
+		}
+	case jsonscan.Close:
+		e.levels = e.levels[:min(depth, len(e.levels))]
+	case jsonscan.Comma:
+		if depth <= len(e.levels) {
+			l := &e.levels[depth-1]
+			l.index++
+			l.key = l.key[:0]
+		}
+	case jsonscan.Key:
+		if depth > len(e.levels) {
+			return
+		}
+		l := &e.levels[depth-1]
+		l.key = append(l.key, p[:min(len(p), longestKey-min(len(l.key), longestKey))]...)
+		if !e.scan.InString() {
+			e.once(l)
+		}
+	}
+}
+
+// once refuses a message in which one of the members on the way to a part stands twice:
+// it would not be clear which of them is meant.
+func (e *envelope) once(l *level) {
+	name := string(l.key)
+	switch name {
+	case `"result"`, `"content"`, `"structuredContent"`, `"text"`, `"data"`, `"resource"`, `"blob"`:
+	default:
+		return
+	}
+	if l.seen == nil {
+		l.seen = map[string]bool{}
+	}
+	if l.seen[name] {
+		e.err = errTwice
+	}
+	l.seen[name] = true
+}
+
+// begin notes a part where one begins.
+func (e *envelope) begin(kind jsonscan.Kind) {
+	depth := e.scan.Depth()
+	if kind != jsonscan.String && kind != jsonscan.Open || depth < 2 {
+		return
+	}
+	if kind == jsonscan.Open {
+		depth-- // it is open already
+	}
+	if depth > len(e.levels) || string(e.levels[0].key) != `"result"` {
+		return
+	}
+	way := e.levels[:depth]
+	c := &candidate{SpooledPart: core.SpooledPart{Index: -1}, mark: len(e.skeleton), depth: depth}
+	switch {
+	case depth == 2 && string(way[1].key) == `"structuredContent"`:
+		c.Member = core.SpooledStructured
+	case kind != jsonscan.String || depth < 4 || string(way[1].key) != `"content"`:
+		return
+	case depth == 4 && string(way[3].key) == `"text"`:
+		c.Member = core.SpooledText
+	case depth == 4 && string(way[3].key) == `"data"`:
+		c.Member = core.SpooledData
+	case depth == 5 && string(way[3].key) == `"resource"` && string(way[4].key) == `"text"`:
+		c.Member = core.SpooledText
+	case depth == 5 && string(way[3].key) == `"resource"` && string(way[4].key) == `"blob"`:
+		c.Member = core.SpooledBlob
+	default:
+		return
+	}
+	if depth > 2 {
+		c.Index = way[2].index
+	}
+	e.part = c
+}
+
+// grow adds to a candidate, which may end it.
+func (e *envelope) grow(c *candidate, kind jsonscan.Kind, p []byte) {
+	if size := len(e.skeleton) - c.mark + len(p); !c.cut && size <= e.keep {
+		e.skeleton = append(e.skeleton, p...)
+	} else if !c.cut {
+		c.cut = true
+		c.Offset = e.scan.At() - int64(size)
+		placeholder := `null`
+		if c.Member != core.SpooledStructured {
+			placeholder = `""`
+		}
+		e.skeleton = append(e.skeleton[:c.mark], placeholder...)
+	}
+	ended := e.scan.Depth() == c.depth && (kind == jsonscan.Close || kind == jsonscan.String && !e.scan.InString())
+	if !ended {
+		return
+	}
+	e.part = nil
+	if !c.cut {
+		return
+	}
+	c.Bytes = e.scan.At() - c.Offset
+	if c.Member != core.SpooledStructured { // a string without its quotes
+		c.Offset, c.Bytes = c.Offset+1, c.Bytes-2
+	}
+	e.parts = append(e.parts, c.SpooledPart)
+}
+
+// end says what is wrong with the message, now that nothing more of it comes.
+func (e *envelope) end() error {
+	if e.err == nil {
+		e.err = e.scan.End()
+	}
+	return e.err
+}

@@ -1,0 +1,175 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"retort/internal/core"
+)
+
+var (
+	// errSessionGone: the server does not know the session any more, and so did
+	// not look at the request.
+	errSessionGone = errors.New("session gone")
+	// errUnreachable: no connection to the server could be made.
+	errUnreachable = errors.New("unreachable")
+)
+
+const (
+	codeHeaderMismatch   = -32020
+	codeMissing          = -32021
+	codeInputRequiredURL = -32042
+)
+
+// opReceive is the operation of errors about an answer that came and could not be taken in, so that
+// nobody knows what it said.
+const opReceive = "upstream.receive"
+
+func errClosed() *core.Error {
+	return core.Errorf(core.KindUpstreamGone, "upstream", "the connection to the server was closed")
+}
+
+// errCancelled is the error of a use whose ctx ended.
+func errCancelled(ctx context.Context, when string) *core.Error {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return core.Errorf(core.KindUpstreamTimeout, "upstream", "the time ran out %s: %w", when, context.Cause(ctx))
+	}
+	return core.Errorf(core.KindInternal, "upstream", "cancelled %s: %w", when, ctx.Err())
+}
+
+// explain turns what the SDK or the wire says of a failed use into the error that
+// people and models see.
+func (s *serverConn) explain(ctx context.Context, op string, limited context.Context, x *exchange, cause error) *core.Error {
+	var e *core.Error
+	var rpc *jsonrpc.Error
+	switch {
+	case errors.Is(cause, errUnadmittedAnswer) && errors.As(cause, &e):
+		return e // the server is not to blame, and the outcome is known
+	case ctx.Err() != nil:
+		e = errCancelled(ctx, "while waiting for the server")
+	case limited.Err() != nil:
+		e = core.Errorf(core.KindUpstreamTimeout, op, "the server did not answer within %s", s.spec.CallTimeout).
+			WithHint("it may still be working on it; ask for less, or raise the server's call timeout")
+	case errors.As(cause, &e):
+		if e = s.withStderr(e); e.Hint == "" && errors.Is(e, errBrokenOff) {
+			e = e.WithHint("it may be too much for the server: ask for less, with a filter, a page size, a range")
+		}
+	case errors.As(cause, &rpc):
+		e = explainRPC(op, rpc)
+	default:
+		e = core.Errorf(core.KindUpstreamGone, op, "the server can't be used: %w", cause)
+	}
+	if lacks := s.spec.Client.lacking(e); lacks != nil {
+		c := *e
+		c.Err = errors.Join(e.Err, lacks)
+		return &c
+	}
+	if x.sent.Load() && (e.Kind == core.KindUpstreamGone || e.Kind == core.KindUpstreamTimeout || e.Op == opReceive || ctx.Err() != nil) {
+		c := *e
+		c.Err = errors.Join(e.Err, ErrOutcomeUnknown)
+		return &c
+	}
+	return e
+}
+
+// maxMessage bounds what a server says of an error, in bytes. It is more than anybody is
+// shown: what is personal in it is looked for in the whole of it.
+const maxMessage = 64 << 10
+
+// explainRPC is the error that a server answered with.
+func explainRPC(op string, rpc *jsonrpc.Error) *core.Error {
+	message := beginning(strings.TrimSpace(rpc.Message), maxMessage)
+	if message == "" {
+		message = fmt.Sprintf("the server answered with error %d", rpc.Code)
+	}
+	if detail := string(rpc.Data); len(detail) > len(`""`) && detail != "null" && !strings.Contains(message, strings.Trim(detail, `"`)) {
+		message += " (" + beginning(detail, maxMessage) + ")"
+	}
+	e := &core.Error{Kind: core.KindToolError, Op: op, Message: message, Err: rpc}
+	switch rpc.Code {
+	case jsonrpc.CodeInvalidParams:
+		e.Kind = core.KindInvalidArguments
+	case codeMissing:
+		return e.WithHint("the server needs something of the client that the client does not offer, or that the settings of the server do not let it have")
+	}
+	return e
+}
+
+func isHeaderMismatch(err error) bool {
+	var rpc *jsonrpc.Error
+	return errors.As(err, &rpc) && rpc.Code == codeHeaderMismatch
+}
+
+// withStderr adds the last lines that the server wrote to standard error to an
+// error that is about its end.
+func (s *serverConn) withStderr(e *core.Error) *core.Error {
+	if e.Kind != core.KindUpstreamGone && e.Kind != core.KindUpstreamTimeout || e.Hint != "" {
+		return e
+	}
+	lines := s.stderr.last(5)
+	if len(lines) == 0 {
+		return e
+	}
+	return e.WithHint("its last lines on standard error: %s", strings.Join(lines, " | "))
+}
+
+// errOpen is the error of uses while the breaker is open. The caller holds mu.
+func (s *serverConn) errOpen() *core.Error {
+	wait := time.Until(s.breaker.retryAt).Round(time.Second)
+	e := core.Errorf(core.KindUpstreamGone, "upstream.connect", "the server failed %d times in a row and is left alone for %s; the last cause: %w",
+		s.breaker.failures, max(wait, time.Second), s.lastErr)
+	e.Message = strings.Replace(e.Message, s.lastErr.Error(), s.lastErr.Message, 1)
+	e.Hint = s.lastErr.Hint
+	return e
+}
+
+// bytesText is a size in words: 64 MB.
+func bytesText(n int64) string {
+	switch {
+	case n >= 1<<20:
+		return fmt.Sprintf("%d MB", n>>20)
+	case n >= 1<<10:
+		return fmt.Sprintf("%d KB", n>>10)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+func firstByte(b []byte) byte {
+	for _, c := range b {
+		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return c
+		}
+	}
+	return 0
+}
+
+// checkSpec says what is wrong with spec, nil if nothing.
+func checkSpec(spec Server) *core.Error {
+	set := 0
+	for _, is := range []bool{spec.Command != "", spec.URL != "", spec.Dial != nil} {
+		if is {
+			set++
+		}
+	}
+	e := func(format string, args ...any) *core.Error {
+		return core.Errorf(core.KindUpstreamGone, "upstream", format, args...)
+	}
+	switch t := spec.Transport; {
+	case set == 0:
+		return e("the server has neither a command nor a url")
+	case set > 1:
+		return e("the server has both a command and a url")
+	case t != "" && t != transportStdio && t != transportHTTP && t != transportSSE:
+		return e("the server's transport %q is unknown", t).WithHint("it is stdio, http or sse")
+	case t == transportStdio && spec.Command == "", (t == transportHTTP || t == transportSSE) && spec.URL == "":
+		return e("the server's transport %q does not go with what else is set", t)
+	case spec.URL != "":
+		return checkURL(spec.URL)
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// skipFactor times the limit, and at least leastSkip, is what is read and thrown
+// away of a line before the stream counts as broken.
+const (
+	skipFactor = 8
+	leastSkip  = 64 << 20
+)
+
+// tooLong is the error of a line over the limit. The line has been skipped and
+// reading can go on, unless endless is set.
+type tooLong struct {
+	limit   int64
+	id      jsonrpc.ID // of the response that the line was, if it could be seen
+	endless bool
+}
+
+func (e *tooLong) Error() string { return fmt.Sprintf("message over %d bytes", e.limit) }
+
+// frames reads the lines of a stream, in bounded memory.
+type frames struct {
+	in     *bufio.Reader
+	limit  int64
+	spool  *spool // nil: what does not fit into memory is skipped
+	prefix []byte // with which lines begin that may go there, and without which they do
+	ctx    context.Context
+	counting
+}
+
+// newFrames reads lines of r. What it waits for, other than r, ends with ctx.
+func newFrames(ctx context.Context, r io.Reader, limit int64, a account, place *spool) *frames {
+	return &frames{in: bufio.NewReaderSize(r, 64<<10), limit: limit, ctx: ctx, counting: counting{account: a}, spool: place}
+}
+
+// next returns the next line that is not empty, in memory of its own. A last
+// line without newline counts. One for the spool comes as the error *spooled.
+func (f *frames) next() ([]byte, error) {
+	for {
+		line, err := f.line()
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return line, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// line returns the next line, which counts as memory of the server until the line after it is read.
+func (f *frames) line() ([]byte, error) {
+	f.free()
+	var line []byte
+	for {
+		part, err := f.in.ReadSlice('\n')
+		n := int64(len(line) + len(part))
+		room := int64(cap(line))
+		if n > room {
+			room = max(2*int64(len(line)), n)
+		}
+		fits := f.grow(room)
+		if (f.spool.takes(n) || !fits) && f.spool != nil && f.diverts(line, part) {
+			return nil, f.divert(line, part, err)
+		}
+		if n > f.limit || !fits {
+			return nil, f.skip(line, part, err)
+		}
+		if n > int64(cap(line)) {
+			line = slices.Grow(line, int(room)-len(line)) // append would go in small steps, with much to throw away
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// diverts reports whether a line that begins with head and part may go to the spool.
+func (f *frames) diverts(head, part []byte) bool {
+	if len(head) < len(f.prefix) {
+		head = part // a part has more bytes than the prefix
+	}
+	return bytes.HasPrefix(head, f.prefix)
+}
+
+// divert takes a line to the spool that began with head and part. A stream that ends in the middle
+// is an error of the next line, too.
+func (f *frames) divert(head, part []byte, err error) error {
+	if len(head) == 0 {
+		head, part = part, nil
+	}
+	head = head[len(f.prefix):]
+	m := f.spool.take(f.ctx, f.account, head, func() ([]byte, error) {
+		if next := part; next != nil {
+			part = nil
+			f.free() // head is on disk
+			return next, nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, io.EOF
+		}
+		var next []byte
+		next, err = f.in.ReadSlice('\n')
+		return next, nil
+	}, f.limit)
+	f.free()
+	if err != nil && m.broken == nil && m.end() != nil { // and not a last line without newline
+		m.breakOff(err)
+	}
+	return m
+}
+
+// skip throws away the rest of a line that began with head and part, looking for
+// the id of the message that it was.
+func (f *frames) skip(head, part []byte, err error) error {
+	var id idFinder
+	id.write(head)
+	id.write(part)
+	for n := int64(0); errors.Is(err, bufio.ErrBufferFull); {
+		part, err = f.in.ReadSlice('\n')
+		id.write(part)
+		if n += int64(len(part)); n > max(skipFactor*f.limit, leastSkip) {
+			return &tooLong{limit: f.limit, id: id.id(), endless: true}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return &tooLong{limit: f.limit, id: id.id()}
+}
+
+// idFinder reads a JSON object piece by piece and remembers the value of its
+// member "id", in any case, if that is a number or a short string. It holds on to nothing else
+// and makes no judgement on the rest.
+type idFinder struct {
+	depth   int
+	quoted  bool
+	escaped bool
+	value   bool   // after a colon at depth 1
+	token   []byte // the current string or number at depth 1, cut
+	key     []byte // the last key at depth 1, cut
+	found   []byte
+	answers bool // there is a member "jsonrpc" or "result"
+	asks    bool // there is a member "method"
+}
+
+const idWidth = 64
+
+func (f *idFinder) write(p []byte) {
+	for len(p) > 0 {
+		if f.quoted && !f.escaped && f.depth != 1 {
+			p = p[plain(p):] // the bulk of it
+		}
+		if len(p) > 0 {
+			f.byte(p[0])
+			p = p[1:]
+		}
+	}
+}
+
+// plain is the length of the part of a string that neither ends nor escapes.
+func plain(p []byte) int {
+	if n := bytes.IndexAny(p, `"\`); n >= 0 {
+		return n
+	}
+	return len(p)
+}
+
+func (f *idFinder) byte(c byte) {
+	switch {
+	case f.quoted:
+		f.inString(c)
+	case c == '"':
+		f.quoted = true
+		f.keep(c)
+	case c == '{' || c == '[':
+		f.depth++
+		f.token = f.token[:0]
+	case c == '}' || c == ']':
+		f.endValue()
+		f.depth--
+	case c == ',':
+		f.endValue()
+		f.value = false
+	case c == ':' && f.depth == 1:
+		f.key = append(f.key[:0], f.token...)
+		f.token = f.token[:0]
+		f.value = true
+		f.answers = f.answers || is(f.key, `"jsonrpc"`) || is(f.key, `"result"`)
+		f.asks = f.asks || is(f.key, `"method"`)
+	case c > ' ':
+		f.keep(c)
+	}
+}
+
+// is reports whether a key is a name in any case.
+func is(key []byte, name string) bool {
+	return len(key) == len(name) && strings.EqualFold(string(key), name)
+}
+
+func (f *idFinder) inString(c byte) {
+	f.keep(c)
+	switch {
+	case f.escaped:
+		f.escaped = false
+	case c == '\\':
+		f.escaped = true
+	case c == '"':
+		f.quoted = false
+	}
+}
+
+func (f *idFinder) keep(c byte) {
+	if f.depth == 1 && len(f.token) < idWidth {
+		f.token = append(f.token, c)
+	}
+}
+
+func (f *idFinder) endValue() {
+	if f.depth == 1 && f.value && is(f.key, `"id"`) {
+		f.found = append(f.found[:0], f.token...)
+	}
+	if f.depth == 1 {
+		f.token = f.token[:0]
+	}
+}
+
+// id is the id that was found, or an invalid one.
+func (f *idFinder) id() jsonrpc.ID {
+	probe := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, f.found)
+	if msg, err := jsonrpc.DecodeMessage(probe); err == nil && len(f.found) > 0 {
+		if resp, ok := msg.(*jsonrpc.Response); ok {
+			return resp.ID
+		}
+	}
+	return jsonrpc.ID{}
+}

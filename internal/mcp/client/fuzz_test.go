@@ -1,0 +1,147 @@
+//go:build unix
+
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+)
+
+// babbler is a server that says something odd before it answers the first call of a tool, and after it.
+type babbler struct {
+	modern bool
+	odd    string
+	once   sync.Once
+}
+
+// answer returns what the server says to one line of its client; empty: nothing.
+func (b *babbler) answer(line []byte) string {
+	var m struct {
+		ID     json.RawMessage
+		Method string
+	}
+	if json.Unmarshal(line, &m) != nil || m.ID == nil || m.Method == "" {
+		return ""
+	}
+	text := `{"jsonrpc":"2.0","id":` + string(m.ID) + `,`
+	switch {
+	case m.Method == "server/discover" && b.modern:
+		return text + `"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"babbler","version":"1"},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"babbler","version":"1"}}}}`
+	case m.Method == "initialize" && !b.modern:
+		return text + `"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"babbler","version":"1"}}}`
+	case m.Method == "tools/list":
+		return text + `"result":{"resultType":"complete","tools":[{"name":"t","inputSchema":{"type":"object"}}]}}`
+	case m.Method == "tools/call":
+		odd := ""
+		b.once.Do(func() { odd = b.odd + "\n" })
+		return odd + text + `"result":{"resultType":"complete","content":[{"type":"text","text":"well"}]}}`
+	}
+	return text + `"error":{"code":-32601,"message":"no such method"}}`
+}
+
+// dial connects to the server over a stream.
+func (b *babbler) dial(context.Context) (io.ReadWriteCloser, error) {
+	ours, theirs := net.Pipe()
+	go func() {
+		defer theirs.Close()
+		in := bufio.NewReader(theirs)
+		say := make(chan string, 1000)
+		defer close(say)
+		go func() { // what the client says is read meanwhile
+			for text := range say {
+				_, _ = io.WriteString(theirs, text+"\n")
+			}
+		}()
+		for {
+			line, err := in.ReadBytes('\n')
+			if err != nil {
+				return
+			}
+			if text := b.answer(line); text != "" {
+				say <- text
+			}
+		}
+	}()
+	return ours, nil
+}
+
+// ServeHTTP answers requests: as JSON, or as a stream of events if there is more to say.
+func (b *babbler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	text := b.answer(body)
+	lines := strings.Split(text, "\n")
+	switch {
+	case r.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	case text == "":
+		w.WriteHeader(http.StatusAccepted)
+	case len(lines) == 1:
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, text)
+	default:
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, line := range lines {
+			fmt.Fprintf(w, "data: %s\n\n", line)
+		}
+	}
+}
+
+// Whatever a server says in the midst of a call, over a stream or HTTP, in both eras, the call ends and the next one is
+// answered as the server answers it.
+func FuzzServerMessages(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `[]`, `null`, `7`, `[{}]`, `{"jsonrpc":"2.0","id":1,"result":7}`, `{"jsonrpc":"2.0","id":3,"error":"x"}`, `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}`,
+		`{"jsonrpc":"2.0","id":"q","method":"ping"}`, `{"jsonrpc":"2.0","id":{},"method":"roots/list"}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`,
+	} {
+		for kind := range uint8(4) {
+			f.Add(kind, []byte(nil), []byte(seed))
+		}
+	}
+	for i := range byte(60) {
+		f.Add(i, []byte{i, 3 * i, 7 * i, 11 * i, i, i + 1, i + 2, i + 3, 13 * i, 17 * i}, []byte(nil))
+	}
+	f.Fuzz(func(t *testing.T, kind uint8, choices, raw []byte) {
+		if len(raw) > 1<<16 || len(choices) > 200 {
+			t.Skip("more than is needed")
+		}
+		b := &babbler{modern: kind&1 != 0, odd: testenv.Messages(choices) + "\n" + string(raw)}
+		s := Server{Name: "s", Dial: b.dial, Client: Client{Elicit: true, Sample: true, Roots: []string{"file:///srv"}}, CallTimeout: 2 * testenv.Patience, ConnectTimeout: 2 * testenv.Patience, probe: 2 * testenv.Patience}
+		if kind&2 != 0 {
+			ts := httptest.NewServer(b)
+			defer ts.Close()
+			s.Dial, s.URL = nil, ts.URL
+		}
+		p := New([]Server{s}, Options{})
+		defer p.Close()
+		peer := &core.Peer{ID: "c", Forms: true, Samples: true, Log: func(json.RawMessage) {}, Progress: func(json.RawMessage) {}, Ask: func(context.Context, core.Asked) (json.RawMessage, *core.Error) {
+			return json.RawMessage(`{"action":"decline"}`), nil
+		}}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := p.Call(core.WithPeer(t.Context(), peer), "s", "t", nil)
+			ended <- err
+		}()
+		_ = testenv.Receive(t, ended, "the end of the first call") // whatever it is
+		var answer json.RawMessage
+		go func() {
+			var err error
+			answer, err = p.Call(t.Context(), "s", "t", nil)
+			ended <- err
+		}()
+		if err := testenv.Receive(t, ended, "the end of the second call"); err != nil || !strings.Contains(string(answer), "well") {
+			t.Fatalf("the second call: %s, %v", answer, err)
+		}
+	})
+}

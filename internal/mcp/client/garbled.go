@@ -1,0 +1,87 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"retort/internal/core"
+)
+
+// refuse deals with a text that is no message and counts it. If it looks like the answer to a call
+// under way, that call fails at once, since no other answer will come. It returns the id of that
+// call, or an invalid one.
+func (l *link) refuse(data []byte) jsonrpc.ID {
+	why := "it is not a JSON-RPC 2.0 message"
+	switch {
+	case tooDeep(data):
+		why = fmt.Sprintf("it is nested more than %d deep", maxDepth)
+	case bytes.IndexByte(data, 0) >= 0: // what is left of UTF-16 without zeros is ASCII where an id stands
+		why, data = "it is not UTF-8", bytes.ReplaceAll(data, []byte{0}, nil)
+	}
+	if id, ok := l.refuseBatch(data); ok {
+		return id
+	}
+	l.rubbish.line(data)
+	var f idFinder
+	f.write(data)
+	id, ok := l.awaits(f.id())
+	if !ok || !f.answers || f.asks {
+		return jsonrpc.ID{}
+	}
+	l.lose(id, errGarbled(why))
+	return id
+}
+
+// refuseBatch delivers the messages of a batch one by one and refuses those that are none.
+func (l *link) refuseBatch(data []byte) (id jsonrpc.ID, ok bool) {
+	var batch []json.RawMessage
+	if firstByte(data) != '[' || tooDeep(data) || json.Unmarshal(data, &batch) != nil || len(batch) == 0 {
+		return jsonrpc.ID{}, false
+	}
+	for _, raw := range batch {
+		if msg, ok := decodeOne(raw); ok {
+			l.deliver(msg)
+		} else if firstByte(raw) == '[' {
+			l.rubbish.line(raw)
+		} else if lost := l.refuse(raw); lost.IsValid() {
+			id = lost
+		}
+	}
+	return id, true
+}
+
+// awaits returns the id of the call under way that id means, as it was sent: "7" is taken for 7.
+func (l *link) awaits(id jsonrpc.ID) (jsonrpc.ID, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.pending[id]; ok {
+		return id, true
+	}
+	return l.misspelled(id)
+}
+
+// misspelled returns the id of a call under way if id is that number in a string. The caller holds
+// mu.
+func (l *link) misspelled(id jsonrpc.ID) (jsonrpc.ID, bool) {
+	text, ok := id.Raw().(string)
+	if !ok {
+		return jsonrpc.ID{}, false
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return jsonrpc.ID{}, false
+	}
+	meant, err := jsonrpc.MakeID(float64(n))
+	_, ok = l.pending[meant]
+	return meant, ok && err == nil
+}
+
+// errGarbled returns the error of a call whose answer is no valid message.
+func errGarbled(why string) *core.Error {
+	return core.Errorf(core.KindToolError, opReceive, "the server's answer to the call can't be read: %s", why).
+		WithHint("report it to the maker of the server")
+}

@@ -1,0 +1,58 @@
+package client
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/mcp/headers"
+)
+
+// header is what goes with a message besides its content: session, version, and
+// since 2026-07-28 what the message is about.
+func (h *streamable) header(msg jsonrpc.Message) http.Header {
+	header := http.Header{}
+	h.mu.Lock()
+	session, protocol := h.session, h.protocol
+	h.mu.Unlock()
+	if session != "" {
+		header.Set(headerSession, session)
+	}
+	if req, ok := msg.(*jsonrpc.Request); ok {
+		if modern := h.about(header, req); modern != "" {
+			protocol = modern
+		}
+	}
+	if protocol != "" {
+		header.Set(headerProtocol, protocol)
+	}
+	return header
+}
+
+// about sets the headers that repeat what a request of the newer versions says,
+// and returns its version; it is empty for the older ones.
+func (h *streamable) about(header http.Header, req *jsonrpc.Request) string {
+	var params struct {
+		Name      string          `json:"name"`
+		URI       string          `json:"uri"`
+		TaskID    string          `json:"taskId"`
+		Arguments json.RawMessage `json:"arguments"`
+		Meta      map[string]any  `json:"_meta"`
+	}
+	_ = unmarshal(req.Params, &params)
+	protocol, _ := params.Meta[mcp.MetaKeyProtocolVersion].(string)
+	if protocol < protocolModern {
+		return ""
+	}
+	header.Set("Mcp-Method", req.Method)
+	if name := cmp.Or(params.Name, params.URI, params.TaskID); name != "" || req.Method == methodCall {
+		header.Set("Mcp-Name", headers.Encode(name))
+	}
+	if req.Method == methodCall {
+		headers.Set(header, h.bindings.of(params.Name), params.Arguments)
+	}
+	return protocol
+}

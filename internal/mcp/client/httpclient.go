@@ -1,0 +1,305 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+)
+
+const maxRedirects = 5
+
+// endpoint is a server behind HTTP: its address, what is sent along, and a
+// client of its own, so that no server uses up the connections of another.
+type endpoint struct {
+	url     *url.URL
+	headers map[string]string
+	client  *http.Client
+
+	auth        Authorizer // may be nil
+	authorizing sync.Mutex
+}
+
+func checkURL(raw string) *core.Error {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return core.Errorf(core.KindUpstreamGone, "upstream", "the server's url %q is no http or https address", cut(raw, 200))
+	}
+	return nil
+}
+
+func newEndpoint(spec Server) (*endpoint, *core.Error) {
+	if err := checkURL(spec.URL); err != nil {
+		return nil, err
+	}
+	u, _ := url.Parse(spec.URL)
+	transport := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          16,
+		MaxIdleConnsPerHost:   16,
+		IdleConnTimeout:       90 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		// How long a server may take to answer is bounded by the call, not here.
+		MaxResponseHeaderBytes: 1 << 20,
+	}
+	if spec.dial != nil {
+		transport.DialContext = spec.dial
+	}
+	return &endpoint{url: u, headers: spec.Headers, auth: spec.Auth, client: &http.Client{Transport: transport, CheckRedirect: checkRedirect}}, nil
+}
+
+// checkRedirect follows a redirect that keeps method and origin. Any other would
+// lose the message, or carry it and the configured headers to a stranger.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	switch {
+	case !sameOrigin(req.URL, first.URL):
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server redirects to another origin, %s://%s, which is not followed", req.URL.Scheme, req.URL.Host).
+			WithHint("if that is right, put the new address into the configuration")
+	case req.Method != first.Method:
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server redirects to %s in a way that drops the message", req.URL.Redacted()).
+			WithHint("put the address that it redirects to into the configuration")
+	case len(via) > maxRedirects:
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server redirects more than %d times", maxRedirects)
+	}
+	return nil
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+}
+
+// message is one HTTP request to the server.
+type message struct {
+	method string
+	url    *url.URL
+	body   []byte
+	header http.Header
+	sent   func() // told, if set, that the server may have seen the request
+}
+
+// maxAuthorizations is how often one message is sent again with other credentials: with
+// renewed ones, and with those that have more rights.
+const maxAuthorizations = 2
+
+// do sends a message with the configured headers and with credentials. If the
+// server refuses these, they are renewed.
+func (e *endpoint) do(ctx context.Context, m message) (*http.Response, *core.Error) {
+	for try := 0; ; try++ {
+		resp, err := e.once(ctx, m)
+		if err != nil || e.auth == nil || try == maxAuthorizations || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+			return resp, err
+		}
+		if err := e.authorize(ctx, resp); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (e *endpoint) once(ctx context.Context, m message) (*http.Response, *core.Error) {
+	if m.sent != nil {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: m.sent})
+	}
+	req, err := http.NewRequestWithContext(ctx, m.method, m.url.String(), bytes.NewReader(m.body))
+	if err != nil {
+		return nil, core.Errorf(core.KindUpstreamGone, "upstream.http", "the request can't be made: %w", err)
+	}
+	req.Header = m.header.Clone()
+	for name, value := range e.headers {
+		if strings.EqualFold(name, "Host") {
+			req.Host = value
+		}
+		req.Header.Set(name, value)
+	}
+	if e.auth != nil {
+		credentials, err := e.auth.Authorization(ctx)
+		if err != nil {
+			return nil, errAuthorizing(err)
+		}
+		if credentials != "" {
+			req.Header.Set("Authorization", credentials)
+		}
+	}
+	resp, err := e.client.Do(req)
+	if err != nil {
+		return nil, errTransport(err)
+	}
+	return resp, nil
+}
+
+// authorize obtains credentials after a refusal. Of many requests refused
+// together only the first one does; the others go on with what it got.
+func (e *endpoint) authorize(ctx context.Context, resp *http.Response) *core.Error {
+	e.authorizing.Lock()
+	defer e.authorizing.Unlock()
+	now, err := e.auth.Authorization(ctx)
+	if err == nil && now != "" && now != resp.Request.Header.Get("Authorization") {
+		_ = resp.Body.Close()
+		return nil
+	}
+	if err := e.auth.Authorize(ctx, resp.Request, resp); err != nil {
+		failed := errAuthorizing(err)
+		failed.Err = errors.Join(failed.Err, statusError(resp.StatusCode))
+		return failed
+	}
+	return nil
+}
+
+// errUnauthorized: a request was refused for its credentials, or did not leave for want of
+// any, so it had no effect.
+var errUnauthorized = errors.New("unauthorized")
+
+func errAuthorizing(err error) *core.Error {
+	var known *core.Error
+	if errors.As(err, &known) {
+		c := *known
+		c.Err = errors.Join(errUnauthorized, known.Err)
+		return &c
+	}
+	e := core.Errorf(core.KindUpstreamGone, "upstream.http", "no authorization for the server could be obtained: %w", err)
+	e.Err = errors.Join(errUnauthorized, err)
+	return e
+}
+
+func (e *endpoint) close() { e.client.CloseIdleConnections() }
+
+// errTransport is the error of a request that got no response.
+func errTransport(err error) *core.Error {
+	var known *core.Error
+	if errors.As(err, &known) {
+		return known // of checkRedirect
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // without method and address
+	}
+	var dial *net.OpError
+	var dns *net.DNSError
+	if errors.As(err, &dns) || errors.As(err, &dial) && dial.Op == "dial" {
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server can't be reached: %w", &unreachable{err})
+	}
+	return core.Errorf(core.KindUpstreamGone, "upstream.http", "the connection to the server failed: %w", err)
+}
+
+// errStatus is the error of a response that is not a success. The body is read
+// as far as it helps to say why, and closed.
+func errStatus(resp *http.Response) *core.Error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	_ = resp.Body.Close()
+	e := core.Errorf(core.KindUpstreamGone, "upstream.http", "the server answered HTTP %d (%s)%s",
+		resp.StatusCode, http.StatusText(resp.StatusCode), excerpt(resp, body))
+	e.Err = statusError(resp.StatusCode)
+	switch resp.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return errAuthorization(resp, e)
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		if after := resp.Header.Get("Retry-After"); after != "" {
+			return e.WithHint("it asks to be tried again after %s", cut(after, 40))
+		}
+		return e.WithHint("try again later")
+	}
+	return e
+}
+
+// statusError is the HTTP status of a refused request.
+type statusError int
+
+// HTTPStatus is the status with which a server refused what err is about, 0 if it did not.
+func HTTPStatus(err error) int {
+	var s statusError
+	errors.As(err, &s)
+	return int(s)
+}
+
+func (s statusError) Error() string { return fmt.Sprintf("HTTP %d", int(s)) }
+
+func errAuthorization(resp *http.Response, e *core.Error) *core.Error {
+	if cause := challenge(resp.Header.Get("Www-Authenticate")); cause != "" {
+		e.Message = fmt.Sprintf("the server answered HTTP %d (%s): %s", resp.StatusCode, http.StatusText(resp.StatusCode), cause)
+	}
+	if resp.StatusCode == http.StatusForbidden {
+		return e.WithHint("the credentials that were sent do not allow this")
+	}
+	if resp.Request != nil && resp.Request.Header.Get("Authorization") != "" {
+		return e.WithHint("the Authorization header in this server's headers was not accepted: renew it")
+	}
+	return e.WithHint("the server wants credentials: put them into this server's headers, as in \"Authorization\": \"Bearer …\"")
+}
+
+// challenge says in words what a WWW-Authenticate header says.
+func challenge(header string) string {
+	var parts []string
+	for _, name := range []string{"error", "error_description", "scope"} {
+		if v := parameter(header, name); v != "" {
+			parts = append(parts, strings.ReplaceAll(name, "_", " ")+" "+strconv.Quote(v))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// parameter finds name="value" in a header.
+func parameter(header, name string) string {
+	for rest := header; ; {
+		at := strings.Index(rest, name+"=")
+		if at < 0 {
+			return ""
+		}
+		value := rest[at+len(name)+1:]
+		if at > 0 && !strings.ContainsRune(" ,\t", rune(rest[at-1])) {
+			rest = value
+			continue
+		}
+		if strings.HasPrefix(value, `"`) {
+			value, _, _ = strings.Cut(value[1:], `"`)
+		} else {
+			value, _, _ = strings.Cut(value, ",")
+		}
+		return beginning(strings.TrimSpace(value), 300)
+	}
+}
+
+// excerpt is the beginning of a body that is text, in one line.
+func excerpt(resp *http.Response, body []byte) string {
+	kind := mediaType(resp)
+	if len(body) == 0 || kind != "" && kind != "application/json" && !strings.HasPrefix(kind, "text/") || kind == "text/html" {
+		return ""
+	}
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "")), " ")
+	if text == "" {
+		return ""
+	}
+	return ": " + beginning(text, 300)
+}
+
+func mediaType(resp *http.Response) string {
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(kind))
+}
+
+// unreachable marks an error of dialling.
+type unreachable struct{ err error }
+
+func (u *unreachable) Error() string        { return u.err.Error() }
+func (u *unreachable) Unwrap() error        { return u.err }
+func (u *unreachable) Is(target error) bool { return target == errUnreachable }

@@ -1,0 +1,83 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync/atomic"
+
+	"retort/internal/core"
+)
+
+// maxPings is how many pings without any sign of life end a connection. Together they take as long
+// as a call may take.
+const maxPings = 3
+
+// counted is a Reader that adds up what is read.
+type counted struct {
+	io.Reader
+	n *atomic.Int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// life returns a number that grows with every byte that the server sends over sess or writes to its
+// standard error.
+func (s *serverConn) life(sess *session) int64 {
+	return sess.link.received.Load() + s.stderr.written.Load()
+}
+
+// suspect has a server pinged that has given no sign of life since a use of it began, which it did
+// not answer in time. Of several at once one pings.
+func (s *serverConn) suspect(sess *session, before int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || sess.pinged || s.life(sess) != before || sess.link.isDown() {
+		return
+	}
+	sess.pinged = true
+	s.wg.Go(func() {
+		silent := s.ping(sess, before)
+		s.mu.Lock()
+		sess.pinged, s.unanswered = false, 0
+		s.mu.Unlock()
+		if silent {
+			sess.link.fail(errHung())
+		}
+	})
+}
+
+// ping reports whether a server gives no sign of life while it is pinged. One that waits for the
+// answer of a person or a model is not silent.
+func (s *serverConn) ping(sess *session, before int64) (silent bool) {
+	patience := s.spec.CallTimeout / maxPings
+	for n := range maxPings {
+		ctx, cancel := context.WithTimeout(sess.link.ctx, patience)
+		_, err := sess.link.call(ctx, &exchange{}, methodPing, requestParams(sess.meta, json.RawMessage(`{}`)))
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || s.life(sess) != before || sess.link.isAsked() {
+			return false
+		}
+		s.mu.Lock()
+		s.unanswered = n + 1
+		s.mu.Unlock()
+	}
+	return true
+}
+
+// isAsked reports whether a request of the server waits for an answer.
+func (l *link) isAsked() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.asks) > 0
+}
+
+func errHung() *core.Error {
+	return core.Errorf(core.KindUpstreamGone, "upstream.ping", "the server hung: it neither answered a call in time nor %d pings, and was ended", maxPings).
+		WithHint("the next call starts it again; if it hangs again, look at what it waits for")
+}

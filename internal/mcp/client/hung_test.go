@@ -1,0 +1,81 @@
+//go:build unix
+
+package client
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+)
+
+// A process that is stopped is ended after it has answered neither a call nor pings, and the next
+// call starts another.
+func TestHungProcessIsEnded(t *testing.T) {
+	s := Server{Name: "s", Command: os.Args[0], Args: []string{"hostile", "remembers"}, CallTimeout: 300 * time.Millisecond}
+	p := newPool(t, Options{}, s)
+	testenv.WaitUntil(t, "the server answers", func() bool {
+		_, err := p.List(t.Context(), "s")
+		return err == nil
+	})
+	pid := p.Status("s").PID
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.Call(t.Context(), "s", "t", nil)
+	wantError(t, err, core.KindUpstreamTimeout)
+	testenv.WaitUntil(t, "the status says that it hung", func() bool {
+		st := p.Status("s")
+		return st.State == StateFailing && st.LastError != nil && st.LastError.Op == "upstream.ping"
+	})
+	testenv.WaitUntil(t, "the process has ended", func() bool { return syscall.Kill(pid, 0) != nil })
+	testenv.WaitUntil(t, "another process answers", func() bool {
+		_, err := p.Call(t.Context(), "s", "t", nil)
+		return err == nil
+	})
+	if now := p.Status("s").PID; now == pid {
+		t.Error("it is the same process")
+	}
+}
+
+// A server that does not answer a call is pinged, and ended only if it is silent for as long again.
+func TestSilentServerIsPinged(t *testing.T) {
+	for name, c := range map[string]struct {
+		ping  func(s *scripted, r request) bool
+		pings int
+		ends  bool
+	}{
+		"answers pings":    {func(*scripted, request) bool { return false }, 1, false},
+		"writes something": {func(s *scripted, _ request) bool { s.line("still working"); return true }, 1, false},
+		"is silent":        {func(*scripted, request) bool { return true }, maxPings, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pings := 0
+				p := inBubble(t, Options{}, Server{Name: "s", CallTimeout: 30 * time.Second, Dial: dialScripted(func(s *scripted) {
+					s.on[methodCall] = func(*scripted, request) bool { return true }
+					s.on[methodPing] = func(s *scripted, r request) bool { pings++; return c.ping(s, r) }
+				})})
+				_, err := p.Call(t.Context(), "s", "t", nil)
+				wantError(t, err, core.KindUpstreamTimeout)
+				time.Sleep(31 * time.Second)
+				synctest.Wait()
+				st := p.Status("s")
+				if ended := st.State == StateFailing && st.Failures == 1; pings != c.pings || ended != c.ends {
+					t.Errorf("%d pings, want %d; ended %v, want %v: %+v", pings, c.pings, ended, c.ends, st)
+				}
+				if c.ends && !strings.Contains(st.LastError.Message, "the server hung") {
+					t.Errorf("%v", st.LastError)
+				}
+				if l, err := p.List(t.Context(), "s"); err != nil || len(l.Tools) != 1 {
+					t.Errorf("it can't be used afterwards: %v", err)
+				}
+			})
+		})
+	}
+}

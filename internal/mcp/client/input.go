@@ -1,0 +1,92 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+
+	"retort/internal/core"
+)
+
+// maxRounds is how often a server may answer one request with questions; maxNeeds how many at once.
+const (
+	maxRounds = 8
+	maxNeeds  = 8
+)
+
+// needed is what a server of 2026-07-28 answers that needs input first.
+type needed struct {
+	Type     string                `json:"resultType"`
+	Requests map[string]serverAsks `json:"inputRequests"`
+	State    json.RawMessage       `json:"requestState"`
+}
+
+// serverAsks is a request of a server to the client.
+type serverAsks struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+}
+
+// input has the client answer what a server needs, and returns the members that the next
+// request has beside its own.
+func (s *session) input(ctx context.Context, peer *core.Peer, need *needed) (json.RawMessage, error) {
+	if len(need.Requests) > maxNeeds {
+		return nil, core.Errorf(core.KindToolError, "upstream.call", "the server asks for %d inputs at once, more than %d", len(need.Requests), maxNeeds)
+	}
+	core.ClaimOf(ctx).Release() // a person may be waited for
+	given := map[string]json.RawMessage{}
+	for _, key := range slices.Sorted(maps.Keys(need.Requests)) {
+		r := need.Requests[key]
+		answer, err := s.client.answer(ctx, s.link, r.Method, r.Params, peer)
+		if err != nil && errors.Is(err, core.ErrPage) {
+			return nil, err
+		}
+		if err != nil {
+			e := core.Errorf(core.KindToolError, "upstream.call", "the server asks for input in the middle of the call (%s): %s", cut(r.Method, 100), err.Message)
+			e.Err = err.Err
+			return nil, e.WithHint("give everything the tool needs in its arguments, or use another tool")
+		}
+		given[key] = answer
+	}
+	return json.Marshal(struct {
+		Responses map[string]json.RawMessage `json:"inputResponses,omitempty"`
+		State     json.RawMessage            `json:"requestState,omitempty"`
+	}{given, need.State})
+}
+
+// with joins the members of two objects; the second has some, or is {}.
+func with(params, more json.RawMessage) json.RawMessage {
+	if len(more) <= len(`{}`) {
+		return params
+	}
+	joined := append(slices.Clone(params[:len(params)-1]), ',')
+	return append(joined, more[1:]...)
+}
+
+// metaOf is the _meta of a request that is made for a client; done when it has been answered.
+func (s *session) metaOf(x *exchange) (meta json.RawMessage, done func()) {
+	meta = s.meta
+	if s.era.protocol >= protocolModern {
+		level := ""
+		if x.peer.Log != nil {
+			level = s.level()
+		}
+		meta = requestMeta(s.self, s.era.protocol, s.client.offered(x.peer), level)
+	}
+	meta = traced(meta, core.TraceOf(x.ctx))
+	if x.peer.Progress == nil {
+		return meta, func() {}
+	}
+	token := s.link.follow(x)
+	meta = with(json.RawMessage(`{"progressToken":`+string(quoted(token))+`}`), orEmpty(meta))
+	return meta, func() { s.link.unfollow(token) }
+}
+
+func orEmpty(meta json.RawMessage) json.RawMessage {
+	if len(meta) == 0 {
+		return json.RawMessage(`{}`)
+	}
+	return meta
+}

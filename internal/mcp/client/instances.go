@@ -1,0 +1,240 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+)
+
+// Isolation says who shares an instance of a server: its process or session, and with it
+// what it remembers and whose credentials it uses.
+type Isolation string
+
+// The isolations. The zero one is IsolationPrincipal for a server with an Authorizer or
+// that is Stateful, else IsolationShared.
+const (
+	IsolationShared    Isolation = "shared"    // all do
+	IsolationPrincipal Isolation = "principal" // all sessions of a principal
+	IsolationSession   Isolation = "session"   // only calls of one session of a principal
+)
+
+const (
+	defaultIdle      = 10 * time.Minute
+	defaultInstances = 16
+	roomPatience     = 10 * time.Second // for an instance to become idle when there are too many
+)
+
+// isolation is the one that counts.
+func (spec Server) isolation() Isolation {
+	switch {
+	case spec.Isolation != "":
+		return spec.Isolation
+	case spec.Auth != nil || spec.Stateful:
+		return IsolationPrincipal
+	}
+	return IsolationShared
+}
+
+// idle is how long an instance may be without a call before it ends; 0 is for ever. Ending
+// the one that everybody shares saves something only if it is a process.
+func (spec Server) idle(shared bool) time.Duration {
+	switch {
+	case spec.Idle > 0:
+		return spec.Idle
+	case spec.Idle < 0, spec.Stateful, shared && spec.Command == "":
+		return 0
+	}
+	return defaultIdle
+}
+
+// instances are the connections to one server that don't share what the server remembers.
+// The main one lists the tools, and is that of the zero caller. The others are made when
+// they are needed, and are gone when they are idle or somebody else needs the room.
+type instances struct {
+	main *serverConn
+	make func(core.Caller) *serverConn
+	keep Isolation
+	idle time.Duration
+	most int
+	wait time.Duration // for room
+	born uint64        // revision of the Pool at which it was put; 0 from the beginning on
+
+	cancel context.CancelFunc
+
+	mu      sync.Mutex
+	why     *core.Error // why it is closed; nil: the Pool is
+	own     map[core.Caller]*instance
+	closing int           // that have left own and still run
+	room    chan struct{} // closed when there may be room
+	closed  bool
+	wg      sync.WaitGroup
+}
+
+type instance struct {
+	*serverConn
+	owner  core.Caller
+	users  int
+	used   time.Time // when the last one left
+	expiry *time.Timer
+}
+
+func newInstances(spec Server, main *serverConn, create func(core.Caller) *serverConn) *instances {
+	return &instances{
+		main: main, make: create, keep: spec.isolation(), idle: spec.idle(false), most: cmp.Or(max(spec.Instances, 0), defaultInstances),
+		wait: roomPatience, own: map[core.Caller]*instance{}, room: make(chan struct{}),
+	}
+}
+
+// owner is who has the instance that serves a caller.
+func (n *instances) owner(c core.Caller) core.Caller {
+	switch n.keep {
+	case IsolationPrincipal:
+		return core.Caller{Principal: c.Principal}
+	case IsolationSession:
+		return c
+	}
+	return core.Caller{}
+}
+
+// take returns the instance for the caller of ctx. It does not end before done is called.
+// Where there are too many, one that nobody uses makes room, or take waits for one.
+func (n *instances) take(ctx context.Context) (_ *serverConn, done func(), _ *core.Error) {
+	if refused := n.outdated(ctx); refused != nil {
+		return nil, nil, refused
+	}
+	owner := n.owner(core.CallerOf(ctx))
+	if owner == (core.Caller{}) {
+		return n.main, func() {}, nil
+	}
+	late := time.NewTimer(n.wait)
+	defer late.Stop()
+	for evicted := false; ; {
+		i, room, err := n.enter(owner, &evicted)
+		if err != nil {
+			return nil, nil, err
+		}
+		if i != nil {
+			return i.serverConn, func() { n.leave(i) }, nil
+		}
+		select {
+		case <-room:
+		case <-late.C:
+			return nil, nil, core.Errorf(core.KindLimit, "upstream", "all %d instances of the server are in use by others", n.most).
+				WithHint("try again later; a person can raise servers.%s.instances in the settings", n.main.spec.Name)
+		case <-ctx.Done():
+			return nil, nil, errCancelled(ctx, "while waiting for an instance of the server")
+		}
+	}
+}
+
+// enter returns the instance of owner, or what to wait for before trying again. evicted
+// remembers between tries that one was closed to make room.
+func (n *instances) enter(owner core.Caller, evicted *bool) (*instance, <-chan struct{}, *core.Error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return nil, nil, closedError(n.why)
+	}
+	i, ok := n.own[owner]
+	if !ok && len(n.own)+n.closing >= n.most {
+		if !*evicted || n.closing == 0 {
+			*evicted = n.evict()
+		}
+		return nil, n.room, nil
+	}
+	if !ok {
+		i = &instance{serverConn: n.make(owner), owner: owner}
+		n.own[owner] = i
+	}
+	i.users++
+	return i, nil, nil
+}
+
+// leave notes that one use of an instance is over.
+func (n *instances) leave(i *instance) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	i.users--
+	if i.used = time.Now(); i.users > 0 {
+		return
+	}
+	n.tell()
+	switch {
+	case n.closed || n.idle == 0:
+	case i.expiry == nil:
+		i.expiry = time.AfterFunc(n.idle, func() { n.expire(i) })
+	default:
+		i.expiry.Reset(n.idle)
+	}
+}
+
+// expire closes an instance that nobody used for the time that it may be idle.
+func (n *instances) expire(i *instance) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.closed && n.own[i.owner] == i && i.users == 0 && time.Since(i.used) >= n.idle {
+		i.log.Info("stopped, as it was idle", "instance_of", i.owner.Principal)
+		n.drop(i)
+	}
+}
+
+// evict closes the instance that was idle for longest, if there is one. The caller holds mu.
+func (n *instances) evict() bool {
+	var oldest *instance
+	for _, i := range n.own {
+		if i.users == 0 && (oldest == nil || i.used.Before(oldest.used)) {
+			oldest = i
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	oldest.log.Info("stopped, as others need the room", "instance_of", oldest.owner.Principal)
+	n.drop(oldest)
+	return true
+}
+
+// drop takes an instance out and closes it in the background. The caller holds mu.
+func (n *instances) drop(i *instance) {
+	delete(n.own, i.owner)
+	if i.expiry != nil {
+		i.expiry.Stop()
+	}
+	n.closing++
+	n.wg.Go(func() {
+		i.close()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.closing--
+		n.tell()
+	})
+}
+
+// tell wakes those who wait for room. The caller holds mu.
+func (n *instances) tell() {
+	close(n.room)
+	n.room = make(chan struct{})
+}
+
+// count is how many instances there are beside the main one.
+func (n *instances) count() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.own)
+}
+
+// close ends all instances and returns when nothing is left of them.
+func (n *instances) close() {
+	n.mu.Lock()
+	n.closed = true
+	for _, i := range n.own {
+		n.drop(i)
+	}
+	n.mu.Unlock()
+	n.main.close()
+	n.wg.Wait()
+	n.cancel()
+}

@@ -1,0 +1,283 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+)
+
+// acquire returns a session that the caller must leave: the current one, or a
+// new one made now. Whoever needs one meanwhile waits for the same connecting,
+// which goes on when a waiter gives up.
+func (s *serverConn) acquire(ctx context.Context) (*session, *core.Error) {
+	for {
+		sess, d, err := s.current()
+		if err != nil {
+			return nil, err
+		}
+		if sess != nil {
+			return sess, nil
+		}
+		select {
+		case <-d.done:
+		case <-ctx.Done():
+			return nil, errCancelled(ctx, "while the server was being started")
+		}
+		if d.err != nil {
+			return nil, d.err
+		}
+	}
+}
+
+// current returns the session in use, entered, or else the connecting to wait
+// for, which it begins if there is none.
+func (s *serverConn) current() (*session, *dialing, *core.Error) {
+	if err := s.invalid(); err != nil {
+		return nil, nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session != nil && s.session.link.isDown() {
+		s.lost(s.session)
+	}
+	switch {
+	case s.closed:
+		return nil, nil, closedError(s.why)
+	case s.session != nil && s.session.enter():
+		return s.session, nil, nil
+	case s.dialing != nil:
+		return nil, s.dialing, nil
+	case s.breaker.open(time.Now()):
+		return nil, nil, s.errOpen()
+	}
+	s.dialing = &dialing{done: make(chan struct{})}
+	s.setState(StateConnecting)
+	s.wg.Go(s.dial)
+	return nil, s.dialing, nil
+}
+
+// dial makes the session that others wait for.
+func (s *serverConn) dial() {
+	s.mu.Lock()
+	d, e, wait, again := s.dialing, s.era, time.Until(s.breaker.retryAt), s.connects > 0
+	s.mu.Unlock()
+	if !pause(s.base, wait) {
+		d.err = errClosed()
+	} else {
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(s.base, s.spec.ConnectTimeout)
+		d.session, d.err = s.connect.connect(ctx, e)
+		cancel()
+		s.connected(d, time.Since(began))
+	}
+	s.mu.Lock()
+	s.dialing = nil
+	s.mu.Unlock()
+	close(d.done)
+	if d.err == nil && again {
+		s.changes.trigger() // a restarted server may have other tools
+	}
+}
+
+// connected takes in the outcome of a connecting.
+func (s *serverConn) connected(d *dialing, took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		if d.err == nil {
+			s.wg.Go(d.session.close)
+		}
+		d.err = closedError(s.why)
+		return
+	}
+	if d.err != nil {
+		d.err = s.withStderr(d.err)
+		s.era = firstEra(s.spec)
+		s.noteFailure(d.err)
+		return
+	}
+	s.session, s.era, s.took = d.session, d.session.era, took
+	s.last = d.session.listing()
+	s.connects++
+	s.lastErr = nil
+	s.setState(StateReady)
+	s.called = time.Now()
+	s.awaitRest(s.idle)
+	s.log.Info("connected", "name", s.last.Name, "version", s.last.Version, "protocol", s.last.Protocol, "took", took.Round(time.Millisecond))
+	s.wg.Go(func() { s.watch(d.session) })
+	s.wg.Go(func() { s.rewatch(d.session) })
+}
+
+// watch waits for the end of a session and cleans up after it.
+func (s *serverConn) watch(sess *session) {
+	<-sess.link.ctx.Done()
+	s.mu.Lock()
+	s.lost(sess)
+	s.mu.Unlock()
+	sess.close()
+	s.revive()
+}
+
+// lost notes that the link of sess went down, once. The caller holds mu.
+func (s *serverConn) lost(sess *session) {
+	if s.session != sess {
+		return
+	}
+	s.session = nil
+	if !s.closed {
+		s.noteFailure(s.withStderr(sess.link.cause))
+	}
+}
+
+// discard stops using a session that the server does not know any more. What is
+// under way on it may end.
+func (s *serverConn) discard(sess *session) {
+	s.mu.Lock()
+	if s.session == sess {
+		s.session = nil
+		s.setState(StateIdle)
+	}
+	s.mu.Unlock()
+	sess.retire()
+}
+
+// touch notes that the server is of use to somebody.
+func (s *serverConn) touch() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.called = time.Now()
+}
+
+// awaitRest looks after a while whether the session is idle. The caller holds mu.
+func (s *serverConn) awaitRest(after time.Duration) {
+	switch {
+	case s.idle == 0:
+	case s.rest == nil:
+		s.rest = time.AfterFunc(after, s.restIfIdle)
+	default:
+		s.rest.Reset(after)
+	}
+}
+
+// restIfIdle ends a session without a call for long enough. The next use makes another.
+func (s *serverConn) restIfIdle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.session == nil {
+		return
+	}
+	if left := s.idle - time.Since(s.called); left > 0 || s.session.busy() || len(s.watched.all()) > 0 {
+		s.awaitRest(max(left, s.idle/10))
+		return
+	}
+	sess := s.session
+	s.session = nil
+	s.setState(StateIdle)
+	s.log.Info("stopped, as it was idle")
+	sess.retire()
+}
+
+// noteFailure counts a failure; one that a login mends is none of the server, which may be
+// tried again at once. The caller holds mu.
+func (s *serverConn) noteFailure(err *core.Error) {
+	known := false
+	if errors.Is(err, core.ErrLogin) {
+		known = s.lastErr != nil && s.lastErr.Message == err.Message
+	} else {
+		s.breaker.failed(time.Now(), jitter())
+	}
+	s.lastErr = err.At(s.spec.Name, "")
+	s.setState(StateFailing)
+	if s.breaker.failures >= openAfter {
+		s.setState(StateOpen)
+	}
+	if known {
+		return // it was said
+	}
+	s.log.Warn("failed", "failures", s.breaker.failures, "error", err.Message)
+}
+
+func (s *serverConn) setState(state State) { s.state, s.since = state, time.Now() }
+
+// close ends the session and returns when nothing of the server is left.
+func (s *serverConn) close() {
+	s.mu.Lock()
+	s.closed = true
+	if s.rest != nil {
+		s.rest.Stop()
+	}
+	s.setState(StateClosed)
+	if s.session != nil {
+		s.session.link.fail(errClosed())
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
+	s.changes.close()
+}
+
+// pause waits for d; it reports false if ctx ended before.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// debounce calls f once, delay after the last of a burst of triggers.
+type debounce struct {
+	delay time.Duration
+	f     func()
+
+	mu     sync.Mutex
+	timer  *time.Timer
+	closed bool
+	wg     sync.WaitGroup
+}
+
+func newDebounce(delay time.Duration, f func()) *debounce { return &debounce{delay: delay, f: f} }
+
+func (d *debounce) trigger() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return
+	}
+	if d.timer == nil {
+		d.timer = time.AfterFunc(d.delay, d.fire)
+	} else {
+		d.timer.Reset(d.delay)
+	}
+}
+
+func (d *debounce) fire() {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return
+	}
+	d.wg.Add(1)
+	d.mu.Unlock()
+	defer d.wg.Done()
+	d.f()
+}
+
+// close drops what is still to come and waits for a call under way.
+func (d *debounce) close() {
+	d.mu.Lock()
+	d.closed = true
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+	d.mu.Unlock()
+	d.wg.Wait()
+}

@@ -1,0 +1,395 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/base/memory"
+	"retort/internal/core"
+)
+
+// Methods that a link treats in a way of their own.
+const (
+	methodDiscover    = "server/discover"
+	methodInitialize  = "initialize"
+	methodCall        = "tools/call"
+	methodList        = "tools/list"
+	methodListen      = "subscriptions/listen"
+	methodPing        = "ping"
+	methodCancelled   = "notifications/cancelled"
+	methodInitialized = "notifications/initialized"
+	methodListChanged = "notifications/tools/list_changed"
+	methodProgress    = "notifications/progress"
+	methodMessage     = "notifications/message"
+	methodRoots       = "roots/list"
+	methodLevel       = "logging/setLevel"
+	methodElicited    = "notifications/elicitation/complete"
+
+	methodAcknowledged     = "notifications/subscriptions/acknowledged"
+	methodResourceUpdated  = "notifications/resources/updated"
+	methodResourcesChanged = "notifications/resources/list_changed"
+	methodPromptsChanged   = "notifications/prompts/list_changed"
+)
+
+// wire moves messages between a link and a server. What arrives it hands to
+// link.deliver; when nothing can arrive any more it calls link.fail.
+type wire interface {
+	// start begins to receive. It is called once, before everything else.
+	start(l *link)
+	// send hands one message over. The failure of a single call is delivered as
+	// its answer; an error means that the wire carries nothing any more, or that
+	// ctx ended before anything of the message was sent.
+	send(ctx context.Context, m outgoing) error
+	// close ends the wire and returns when nothing is left of it.
+	close()
+}
+
+// outgoing is a message on its way to the server.
+type outgoing struct {
+	msg  jsonrpc.Message
+	data []byte    // msg encoded, without a newline
+	call *exchange // nil unless msg is a call
+}
+
+// refused notes that a message was not accepted for its credentials: then it had no effect.
+func (m outgoing) refused(err *core.Error) {
+	if m.call != nil && errors.Is(err, errUnauthorized) {
+		m.call.sent.Store(false)
+	}
+}
+
+// exchange is one call and its answer.
+type exchange struct {
+	id     jsonrpc.ID
+	method string
+	sent   atomic.Bool // the server may have seen the request
+
+	// Of a call that is not the SDK's. answered is closed when the rest is set.
+	answered chan struct{}
+	result   json.RawMessage // exactly as received
+	err      error
+
+	// Of a call of a tool, or another request, that is made for a client.
+	ctx  context.Context
+	peer *core.Peer
+	page *core.Error // why a page was not opened that the server wanted opened
+
+	agreed chan []string // of a subscription: the resources that the server tells of
+
+	spools  bool // the answer may be one that is not in memory
+	spooled *core.Spooled
+	parked  *spooled     // the answer, on disk until there is memory for it
+	fresh   *memory.Hold // what the answer takes until it is admitted
+}
+
+// link is the connection to a server. The SDK's client speaks through it while
+// it connects. What comes after, listing and calling tools, the link does by
+// itself: the SDK would decode the results, which costs more than the rest of a
+// call, rounds long integers and loses the order of keys. The link also answers
+// the server's requests, and ends a probe for the newest protocol that nobody
+// answers.
+type link struct {
+	wire    wire
+	rubbish *rubbish
+	changed func() // tools/list_changed
+	probe   time.Duration
+	account account
+
+	client Client                                      // what the server may have of it
+	news   func(method string, params json.RawMessage) // of resources and prompts; may be nil
+
+	received atomic.Int64 // bytes or messages that the server has sent so far
+	outdated atomic.Bool  // the server has said since it was last listed that its tools changed
+
+	incoming  chan jsonrpc.Message
+	answering chan struct{} // bounds the answers under way to the server's requests
+	asking    chan struct{} // bounds what waits for a person
+
+	mu       sync.Mutex
+	pending  map[jsonrpc.ID]*exchange
+	tokens   map[string]*exchange // of progress
+	followed int64                // tokens made so far
+	asks     map[jsonrpc.ID]context.CancelFunc
+	pages    map[string]chan struct{} // by the id of the elicitation, closed when it is complete
+	last     int64                    // the highest id so far; the SDK makes no calls after it has connected
+	probing  jsonrpc.ID               // of server/discover
+	answered bool                     // the server has answered something
+	tasks    bool                     // its tools can be called as tasks of 2025-11-25
+	modern   bool                     // the probe was answered after all, too late
+	cause    *core.Error              // why the link is down
+
+	ctx  context.Context // ends when the link goes down
+	down context.CancelFunc
+}
+
+func newLink(w wire, r *rubbish, probe time.Duration, changed func()) *link {
+	ctx, down := context.WithCancel(context.Background())
+	return &link{
+		wire: w, rubbish: r, changed: changed, probe: probe,
+		incoming: make(chan jsonrpc.Message), answering: make(chan struct{}, 16),
+		pending: map[jsonrpc.ID]*exchange{}, ctx: ctx, down: down, asking: make(chan struct{}, maxAsks),
+		tokens: map[string]*exchange{}, asks: map[jsonrpc.ID]context.CancelFunc{},
+		pages: map[string]chan struct{}{},
+	}
+}
+
+// Connect makes a link the Transport that the SDK asks for.
+func (l *link) Connect(context.Context) (mcp.Connection, error) {
+	l.wire.start(l)
+	return l, nil
+}
+
+// SessionID is not known here: sessions are the business of the wire.
+func (l *link) SessionID() string { return "" }
+
+// Write sends a message of the SDK.
+func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return err
+	}
+	m := outgoing{msg: msg, data: data}
+	if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
+		m.call = &exchange{id: req.ID, method: req.Method}
+		l.register(m.call)
+	}
+	if err := l.wire.send(ctx, m); err != nil {
+		if m.call != nil {
+			l.forget(m.call)
+		}
+		return err
+	}
+	return nil
+}
+
+// register takes up a call, and numbers it if nobody has.
+func (l *link) register(x *exchange) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if id, ok := x.id.Raw().(int64); ok {
+		l.last = max(l.last, id)
+	} else {
+		l.last++
+		x.id, _ = jsonrpc.MakeID(float64(l.last))
+	}
+	l.pending[x.id] = x
+	if x.method == methodDiscover {
+		l.probing = x.id
+		time.AfterFunc(l.probe, func() { l.giveUp(x) })
+	}
+}
+
+// drop forgets a call, and the answer that nobody has taken.
+func (l *link) drop(x *exchange) {
+	l.forget(x)
+	if x.spooled != nil {
+		_ = x.spooled.Close()
+		x.spooled = nil
+	}
+	if x.parked != nil {
+		_ = x.parked.Close()
+		x.parked = nil
+	}
+	x.fresh.Free()
+}
+
+// forget drops a call that nobody waits for any more.
+func (l *link) forget(x *exchange) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.pending, x.id)
+}
+
+// errUnprobed stands for the answer to a probe that did not come in time.
+var errUnprobed = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the server does not answer " + methodDiscover}
+
+// giveUp answers a probe in the server's place, so that the SDK goes on with
+// initialize.
+func (l *link) giveUp(x *exchange) {
+	l.mu.Lock()
+	_, waiting := l.pending[x.id]
+	l.mu.Unlock()
+	if waiting {
+		l.deliver(&jsonrpc.Response{ID: x.id, Error: errUnprobed})
+	}
+}
+
+// Read returns the next answer for the SDK.
+func (l *link) Read(context.Context) (jsonrpc.Message, error) {
+	select {
+	case msg := <-l.incoming:
+		return msg, nil
+	case <-l.ctx.Done():
+		return nil, l.cause
+	}
+}
+
+// accept deals with a message and reports whether the SDK is to see it. x is the call on whose
+// stream it came, if that is known.
+func (l *link) accept(msg jsonrpc.Message, x *exchange) bool {
+	l.received.Add(1)
+	switch m := msg.(type) {
+	case *jsonrpc.Response:
+		return l.settle(m)
+	case *jsonrpc.Request:
+		if m.IsCall() {
+			l.answer(m, x)
+		} else {
+			l.heard(m, x)
+		}
+	}
+	return false
+}
+
+// settle finds the call that m answers, and reports whether it is the SDK's. An
+// error without an id, from servers that choke on a request, answers the one
+// call that is pending.
+func (l *link) settle(m *jsonrpc.Response) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !m.ID.IsValid() {
+		m.ID = l.sole()
+	}
+	x, ok := l.pending[m.ID]
+	if meant, wrong := l.misspelled(m.ID); !ok && wrong {
+		x, ok = l.pending[meant], true
+		m = &jsonrpc.Response{ID: meant, Error: errGarbled("its id is a text and not the number of the call")}
+	}
+	if !ok {
+		if m.ID.IsValid() && m.ID == l.probing {
+			l.modern = l.modern || m.Error == nil
+		} else {
+			l.rubbish.stray()
+		}
+		return false
+	}
+	delete(l.pending, m.ID)
+	l.answered = l.answered || m.Error != error(errUnprobed)
+	if x.answered == nil {
+		l.tasks = l.tasks || x.method == methodInitialize && offersTasks(m.Result)
+		return true
+	}
+	x.result, x.err, x.fresh = m.Result, m.Error, l.account.delivered(m)
+	close(x.answered)
+	return false
+}
+
+// answer responds to a request of the server.
+func (l *link) answer(req *jsonrpc.Request, x *exchange) {
+	switch req.Method {
+	case methodPing:
+		l.reply(req, json.RawMessage(`{}`), nil)
+	case core.MethodElicit, core.MethodSample:
+		l.ask(req, x)
+	default:
+		result, err := l.client.answer(l.ctx, l, req.Method, nil, nil)
+		if err != nil {
+			l.reply(req, nil, errUnanswered(jsonrpc.CodeMethodNotFound, "method not found: "+cut(req.Method, 100)))
+			return
+		}
+		l.reply(req, result, nil)
+	}
+}
+
+// deliver takes in a message from the wire. It returns when the message has been
+// dealt with or the link is down, so that a fast server waits for us.
+func (l *link) deliver(msg jsonrpc.Message) { l.deliverOn(nil, msg) }
+
+// deliverOn is deliver for what came on the stream of a call.
+func (l *link) deliverOn(x *exchange, msg jsonrpc.Message) {
+	if !l.accept(msg, x) {
+		return
+	}
+	select {
+	case l.incoming <- msg:
+	case <-l.ctx.Done():
+	}
+}
+
+// fail takes the link down: all pending calls end with cause. The first cause
+// counts.
+func (l *link) fail(cause *core.Error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause == nil {
+		l.cause = cause
+		l.down()
+	}
+}
+
+// hasTasks reports whether calls of tools can be tasks of 2025-11-25.
+func (l *link) hasTasks() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tasks
+}
+
+func (l *link) isDown() bool { return l.ctx.Err() != nil }
+
+// Close takes the link down. It is the SDK that calls it; who made the link
+// closes the wire.
+func (l *link) Close() error {
+	l.fail(core.Errorf(core.KindUpstreamGone, "upstream", "the connection was closed"))
+	return nil
+}
+
+// sole returns the id of the call that awaits an answer if there is exactly
+// one. The caller holds mu.
+func (l *link) sole() jsonrpc.ID {
+	var id jsonrpc.ID
+	for _, x := range l.pending {
+		if x.method == methodListen {
+			continue // never answered
+		}
+		if id.IsValid() {
+			return jsonrpc.ID{}
+		}
+		id = x.id
+	}
+	return id
+}
+
+// lose fails the call whose answer could not be taken in: the one with this id,
+// or the only pending one if the id is unknown. Without such a call the link is
+// useless, since somebody waits for an answer that has gone by.
+func (l *link) lose(id jsonrpc.ID, cause *core.Error) {
+	if !id.IsValid() {
+		l.mu.Lock()
+		id = l.sole()
+		l.mu.Unlock()
+	}
+	if !id.IsValid() {
+		l.fail(cause)
+		return
+	}
+	l.deliver(&jsonrpc.Response{ID: id, Error: cause})
+}
+
+// beginning is that of what a server said, without the word or number that the cut
+// goes through: a part of an address would not be recognised as one.
+func beginning(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	whole := s[:strings.LastIndexAny(s[:n], " \t\r\n\",;<>{}[]")+1]
+	return strings.TrimRight(whole, " \t\r\n\"+-().0123456789") + "…"
+}
+
+// cut shortens s to at most n bytes, at a rune boundary.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return s[:n] + "…"
+}

@@ -1,0 +1,156 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+)
+
+// listed holds the pins of the tools that a server listed over one session. It is safe for
+// concurrent use.
+type listed struct {
+	turn chan struct{} // holds one item while a call lists the tools; others wait
+
+	mu   sync.Mutex
+	pins map[string]string // by tool name
+	at   time.Time         // when the listing began; zero before the first
+}
+
+func newListed() *listed { return &listed{turn: make(chan struct{}, 1)} }
+
+// take keeps the pins of a listing that began at a time. A listing that began before the one that
+// is kept is ignored. Of two definitions with one name the first counts, as it does in the catalog.
+func (l *listed) take(tools []json.RawMessage, at time.Time, identify func(json.RawMessage) (name, pin string)) {
+	pins := make(map[string]string, len(tools))
+	for _, raw := range tools {
+		name, pin := identify(raw)
+		if _, twice := pins[name]; name != "" && !twice {
+			pins[name] = pin
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !at.Before(l.at) {
+		l.pins, l.at = pins, at
+	}
+}
+
+// pin returns the pin of a tool, empty if the tool is not listed. current is false if there is no
+// listing that began at since or later.
+func (l *listed) pin(tool string, since time.Time) (pin string, current bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pins[tool], !l.at.IsZero() && !l.at.Before(since)
+}
+
+// listOver lists all tools over sess.
+func (s *serverConn) listOver(ctx context.Context, sess *session) (Listing, error) {
+	began, l := time.Now(), sess.listing()
+	sess.link.outdated.Store(false)
+	tools, err := sess.list(ctx, methodList, "tools", s.spec.MaxMessage)
+	if err != nil {
+		sess.link.outdated.Store(true)
+		return Listing{}, err
+	}
+	s.connect.tasks.learn(tools)
+	if sess.era.transport == transportHTTP && sess.era.protocol >= protocolModern {
+		tools = s.connect.bindings.learn(tools, func(tool string, why error) {
+			s.log.Warn("tool left out", "tool", cut(tool, 100), "why", why)
+		})
+	}
+	l.Tools = tools
+	l = s.withResources(l)
+	if s.identify != nil {
+		sess.listed.take(l.Tools, began, s.identify)
+	}
+	return l, nil
+}
+
+// pinOver returns the pin with which the server lists a tool over sess, empty if it does not. It
+// lists the tools first if that was not done since a time, or the server said that they changed.
+func (s *serverConn) pinOver(ctx context.Context, sess *session, tool string, since time.Time) (string, error) {
+	if pin, current := sess.pin(tool, since); current {
+		return pin, nil
+	}
+	select {
+	case sess.listed.turn <- struct{}{}:
+		defer func() { <-sess.listed.turn }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case <-sess.link.ctx.Done():
+		return "", sess.link.cause
+	}
+	if pin, current := sess.pin(tool, since); current {
+		return pin, nil
+	}
+	if _, err := s.listOver(ctx, sess); err != nil {
+		return "", err
+	}
+	pin, _ := sess.pin(tool, since) // a later change is for the next call
+	return pin, nil
+}
+
+// pin is listed.pin, and not current once the server has said that its tools changed.
+func (s *session) pin(tool string, since time.Time) (pin string, current bool) {
+	pin, current = s.listed.pin(tool, since)
+	return pin, current && !s.link.outdated.Load()
+}
+
+// checkPin refuses a call whose tool has another definition over sess than the caller of ctx
+// expects. A tool that is not listed is left to the server.
+func (s *serverConn) checkPin(ctx context.Context, sess *session, tool string) error {
+	want := core.PinOf(ctx)
+	if want == "" || s.identify == nil {
+		return nil
+	}
+	pin, err := s.pinOver(ctx, sess, tool, time.Time{})
+	if err != nil || pin == "" || pin == want {
+		return err
+	}
+	s.changes.trigger() // so that the catalog learns it, too
+	return core.Errorf(core.KindToolChanged, "upstream.call", "the server has changed the definition of the tool since it was checked; the call was not sent").
+		WithHint("read the definition again before you run the rest of the program; its earlier calls were sent")
+}
+
+// Pin returns the pin of the definition with which a server lists a tool to the core.Caller of ctx,
+// over the connection that a call would use; empty if the tool is not listed. The tools are listed
+// again if the last listing began before since.
+func (p *Pool) Pin(ctx context.Context, server, tool string, since time.Time) (pin string, _ error) {
+	s, done, err := p.taken(ctx, server)
+	if err != nil {
+		return "", err.At(server, tool)
+	}
+	defer done()
+	err = s.do(ctx, "upstream.list", func(ctx context.Context, sess *session, _ *exchange) (err error) {
+		pin, err = s.pinOver(ctx, sess, tool, since)
+		return err
+	})
+	if err != nil {
+		return "", err.At(server, tool)
+	}
+	return pin, nil
+}
+
+// ListOwn lists the tools of a server over the connection that calls of the core.Caller of ctx use.
+func (p *Pool) ListOwn(ctx context.Context, server string) (Listing, error) {
+	s, done, err := p.taken(ctx, server)
+	if err != nil {
+		return Listing{}, err.At(server, "")
+	}
+	defer done()
+	l, err := s.list(ctx)
+	if err != nil {
+		return Listing{}, err.At(server, "")
+	}
+	return l, nil
+}
+
+// Own reports whether the core.Caller of ctx has an instance of a server that does not list the
+// tools for everybody.
+func (p *Pool) Own(ctx context.Context, server string) bool {
+	n, err := p.instances(server)
+	return err == nil && n.owner(core.CallerOf(ctx)) != (core.Caller{})
+}

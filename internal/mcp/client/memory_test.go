@@ -1,0 +1,161 @@
+//go:build unix
+
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"retort/internal/base/memory"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+)
+
+// answering is a server over HTTP whose answers have about n bytes. The call with the
+// arguments {"n":i} is answered with i.
+func answering(n int, events bool) http.HandlerFunc {
+	return largeAnswers(events, func(arguments string) string {
+		return `{"content":[{"type":"text","text":"` + strings.Repeat("x", n) + `"}],"structuredContent":` + arguments + `}`
+	})
+}
+
+// largeAnswers is a server over HTTP that makes the results of calls of their arguments.
+func largeAnswers(events bool, result func(arguments string) string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ Arguments json.RawMessage }
+		}
+		if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		answer := result(string(m.Params.Arguments))
+		if m.Method == "initialize" {
+			answer = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`
+		}
+		switch {
+		case m.ID == nil:
+			w.WriteHeader(http.StatusAccepted)
+		case m.Method != "initialize" && m.Method != "tools/call":
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID)
+		case events:
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", m.ID, answer)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, answer)
+		}
+	}
+}
+
+// fetchAll calls a tool many times at once and hands each answer to check.
+func fetchAll(t *testing.T, p *Pool, calls int, check func(i int, result []byte, claim *core.Claim)) {
+	t.Helper()
+	var all sync.WaitGroup
+	for i := range calls {
+		all.Go(func() {
+			ctx, claim := core.WithClaim(testenv.Context(t), fmt.Sprint("execution ", i))
+			defer claim.Free()
+			result, large, err := p.Fetch(ctx, "s", "get", []byte(fmt.Sprintf(`{"n":%d}`, i)))
+			if err != nil || large != nil {
+				t.Errorf("call %d: %v, %v", i, err, large)
+				return
+			}
+			check(i, result, claim)
+		})
+	}
+	all.Wait()
+}
+
+// TestAnswersBeyondTheBudgetWait has more answers arrive at once than there is memory for. They wait on
+// disk, none is lost or changed, and only as many as fit are in memory.
+func TestAnswersBeyondTheBudgetWait(t *testing.T) {
+	const n, calls = 1 << 20, 24
+	for name, events := range map[string]bool{"json": false, "events": true} {
+		t.Run(name, func(t *testing.T) {
+			srv := httptest.NewServer(answering(n, events))
+			defer srv.Close()
+			budget := memory.New(1) // the least there is
+			defer budget.Close()
+			p := newPool(t, Options{Memory: budget, Spool: Spool{Dir: t.TempDir(), Bytes: 128 << 20}}, Server{Name: "s", URL: srv.URL})
+			var mu sync.Mutex
+			var held, most int64
+			fetchAll(t, p, calls, func(i int, result []byte, claim *core.Claim) {
+				mu.Lock()
+				held += int64(len(result))
+				most = max(most, held)
+				mu.Unlock()
+				if !bytes.HasSuffix(result, []byte(fmt.Sprintf(`"structuredContent":{"n":%d}}`, i))) || len(result) < n {
+					t.Errorf("call %d is answered with %d bytes that end with %s", i, len(result), result[max(0, len(result)-40):])
+				}
+				mu.Lock()
+				held -= int64(len(result))
+				mu.Unlock()
+				claim.Transformed(0)
+			})
+			if most > calls*n/2 {
+				t.Errorf("%d bytes of answers in memory at once", most)
+			}
+			if fresh, room := budget.Fresh().Used(), p.servers["s"].main.connect.spool.room.Used(); fresh != 0 || room != 0 {
+				t.Errorf("left: %d bytes in memory, %d on disk", fresh, room)
+			}
+		})
+	}
+}
+
+// TestWaitingForMemoryEndsWithTheCall checks that a call whose answer waits for memory ends with its
+// context, says so, and leaves nothing on disk.
+func TestWaitingForMemoryEndsWithTheCall(t *testing.T) {
+	srv := httptest.NewServer(answering(1<<20, false))
+	defer srv.Close()
+	budget := memory.New(1)
+	defer budget.Close()
+	p := newPool(t, Options{Memory: budget, Spool: Spool{Dir: t.TempDir(), Bytes: 128 << 20}}, Server{Name: "s", URL: srv.URL})
+	ctx, hog := core.WithClaim(t.Context(), "hog")
+	if err := budget.Admit(ctx, hog, "another server", 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := p.Fetch(ctx, "s", "get", []byte(`{}`))
+		ended <- err
+	}()
+	testenv.WaitUntil(t, "the answer waits", budget.Waits)
+	cancel()
+	err := testenv.Receive(t, ended, "the end of the call")
+	if !errors.Is(err, context.Canceled) || core.AsError(err).Kind != core.KindLimit || errors.Is(err, ErrOutcomeUnknown) {
+		t.Errorf("error %v", err)
+	}
+	hog.Free()
+	if fresh, room := budget.Fresh().Used(), p.servers["s"].main.connect.spool.room.Used(); fresh != 0 || room != 0 || budget.Waits() {
+		t.Errorf("left: %d bytes in memory, %d on disk", fresh, room)
+	}
+}
+
+// TestSmallAnswersDoNotWait checks that the answers of a server come while another one has all memory.
+func TestSmallAnswersDoNotWait(t *testing.T) {
+	srv := httptest.NewServer(answering(memory.Small/2, false))
+	defer srv.Close()
+	budget := memory.New(1)
+	defer budget.Close()
+	p := newPool(t, Options{Memory: budget, Spool: Spool{Dir: t.TempDir(), Bytes: 1 << 20}}, Server{Name: "s", URL: srv.URL})
+	ctx, hog := core.WithClaim(t.Context(), "hog")
+	defer hog.Free()
+	if err := budget.Admit(ctx, hog, "another server", 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	budget.Fresh().Force("another server", 1<<40)
+	fetchAll(t, p, 8, func(int, []byte, *core.Claim) {})
+}

@@ -1,0 +1,128 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	fastjson "github.com/segmentio/encoding/json"
+)
+
+// decode reads one message, or several sent as one batch. An error response
+// without an id is a message too.
+func decode(data []byte) ([]jsonrpc.Message, bool) {
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 || data[0] != '[' {
+		msg, ok := decodeOne(data)
+		return []jsonrpc.Message{msg}, ok
+	}
+	var batch []json.RawMessage
+	if json.Unmarshal(data, &batch) != nil || len(batch) == 0 {
+		return nil, false
+	}
+	msgs := make([]jsonrpc.Message, 0, len(batch))
+	for _, raw := range batch {
+		msg, ok := decodeOne(raw)
+		if !ok {
+			return nil, false
+		}
+		msgs = append(msgs, msg)
+	}
+	return msgs, true
+}
+
+func decodeOne(data []byte) (jsonrpc.Message, bool) {
+	if msg, ok := decodeMessage(data); ok {
+		return msg, true
+	}
+	var lost struct {
+		Version string         `json:"jsonrpc"`
+		ID      *any           `json:"id"`
+		Error   *jsonrpc.Error `json:"error"`
+	}
+	if unmarshal(data, &lost) != nil || lost.Version != "2.0" || lost.ID != nil || lost.Error == nil {
+		return nil, false
+	}
+	return &jsonrpc.Response{Error: lost.Error}, true
+}
+
+// unmarshal is json.Unmarshal that matches the names of members exactly, as MCP does: encoding/json
+// takes "Content" for "content", too. Of members with one name the last counts.
+func unmarshal(data []byte, v any) error {
+	rest, err := fastjson.Parse(data, v, fastjson.DontMatchCaseInsensitiveStructFields)
+	if err == nil && len(bytes.TrimSpace(rest)) > 0 {
+		err = errors.New("text follows the JSON value")
+	}
+	return err
+}
+
+// maxDepth is how deep a message may be nested; the decoder is recursive.
+const maxDepth = 1000
+
+// decodeMessage is jsonrpc.DecodeMessage without its copies of the message: it
+// reads with the same decoder, and what it returns refers to data.
+func decodeMessage(data []byte) (jsonrpc.Message, bool) {
+	var m struct {
+		Version string          `json:"jsonrpc"`
+		ID      any             `json:"id"`
+		Method  json.RawMessage `json:"method"`
+		Params  json.RawMessage `json:"params"`
+		Result  json.RawMessage `json:"result"`
+		Error   *jsonrpc.Error  `json:"error"`
+	}
+	const flags = fastjson.DontMatchCaseInsensitiveStructFields | fastjson.DontCopyRawMessage
+	if tooDeep(data) {
+		return nil, false
+	}
+	if _, err := fastjson.Parse(data, &m, flags); err != nil || m.Version != "2.0" {
+		return nil, false
+	}
+	id, err := jsonrpc.MakeID(m.ID)
+	if err != nil {
+		return nil, false
+	}
+	if len(m.Method) > 0 {
+		var method string
+		_, err := fastjson.Parse(m.Method, &method, flags)
+		return &jsonrpc.Request{ID: id, Method: method, Params: m.Params}, err == nil
+	}
+	resp := &jsonrpc.Response{ID: id, Result: m.Result}
+	if m.Error != nil {
+		resp.Error = m.Error
+	}
+	return resp, id.IsValid()
+}
+
+// tooDeep reports whether JSON is nested deeper than maxDepth.
+func tooDeep(data []byte) bool {
+	if bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("[")) <= maxDepth {
+		return false
+	}
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			i = stringEnd(data, i+1)
+		case '{', '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case '}', ']':
+			depth = max(depth-1, 0)
+		}
+	}
+	return false
+}
+
+// stringEnd is where the string ends whose inside begins at i.
+func stringEnd(data []byte, i int) int {
+	for i < len(data) {
+		i += plain(data[i:])
+		if i < len(data) && data[i] == '"' {
+			return i
+		}
+		i += 2 // an escaped byte
+	}
+	return i
+}

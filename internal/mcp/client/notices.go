@@ -1,0 +1,103 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"retort/internal/core"
+)
+
+// listenPatience is how long connecting waits for the server to open its stream.
+// Many send the head of the response only with the first event.
+const listenPatience = 250 * time.Millisecond
+
+// listen opens the stream on which a server of the older versions sends what it
+// has to say by itself: news of changed tools, and requests of its own, which it
+// may wait for to be answered in the middle of a call. Servers don't keep for
+// later what they can't send, so the first call waits for the stream.
+func (h *streamable) listen() {
+	if !h.begin() {
+		return
+	}
+	opened := make(chan struct{})
+	open := sync.OnceFunc(func() { close(opened) })
+	go func() {
+		defer h.wg.Done()
+		defer open()
+		_ = h.reopen(h.link.ctx, func(ctx context.Context, last string) (*http.Response, *core.Error) {
+			defer open()
+			return h.get(ctx, last)
+		})
+	}()
+	select {
+	case <-opened:
+	case <-time.After(listenPatience):
+	}
+}
+
+// subscribe keeps the subscription of the newer versions open: a call that is
+// never answered, with a stream of news as its response. Who has made it past the SDK is told
+// why there is no stream any more.
+func (h *streamable) subscribe(ctx context.Context, m outgoing) {
+	err := h.reopen(ctx, func(ctx context.Context, _ string) (*http.Response, *core.Error) { return h.post(ctx, m) })
+	if m.call.answered != nil && ctx.Err() == nil {
+		h.link.deliver(&jsonrpc.Response{ID: m.call.id, Error: err})
+	}
+}
+
+// reopen reads the stream that open returns, and opens it again when it ends,
+// until ctx ends, the server refuses it, or nothing but failures come. It returns why it ended.
+func (h *streamable) reopen(ctx context.Context, open func(ctx context.Context, last string) (*http.Response, *core.Error)) *core.Error {
+	last, gone := "", core.Errorf(core.KindUpstreamGone, "upstream.http", "the server keeps no stream for what it has to say by itself")
+	for failures := 0; failures < maxReopens; failures++ {
+		var retry time.Duration
+		resp, err := open(ctx, last)
+		var refused statusError
+		if err != nil && errors.As(err, &refused) {
+			return err
+		}
+		if err == nil {
+			if resp.StatusCode != http.StatusOK || mediaType(resp) != "text/event-stream" {
+				_ = resp.Body.Close()
+				return gone
+			}
+			in := newEvents(ctx, resp.Body, h.limit, h.account, nil)
+			in.id = last
+			if h.readNews(in) > 0 {
+				failures = 0
+			}
+			in.free()
+			_ = resp.Body.Close()
+			last, retry = in.id, in.retry
+		}
+		if !pause(ctx, reopenDelay(retry, failures)) {
+			return gone
+		}
+	}
+	return gone
+}
+
+// readNews delivers what comes on a stream until it ends, except answers, which
+// have no place there.
+func (h *streamable) readNews(in *events) (count int) {
+	for ; ; count++ {
+		ev, err := in.next()
+		if err != nil {
+			return count
+		}
+		msgs, ok := decode(ev.data)
+		if !ok {
+			h.link.refuse(ev.data)
+		}
+		for _, msg := range msgs {
+			if req, ok := msg.(*jsonrpc.Request); ok {
+				h.link.deliver(req)
+			}
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"retort/internal/core"
+)
+
+const grantDevice = "urn:ietf:params:oauth:grant-type:device_code"
+
+// deviceCode is a login with a code, RFC 8628.
+type deviceCode struct {
+	Device   string `json:"device_code"`
+	User     string `json:"user_code"`
+	Address  string `json:"verification_uri"`
+	Complete string `json:"verification_uri_complete"`
+	Lasts    int64  `json:"expires_in"`
+	Interval *int64 `json:"interval"`
+}
+
+// startDevice asks for a code.
+func (l *Login) startDevice(ctx context.Context) (err error) {
+	c, m := l.client, l.found.server
+	if m.Device == "" {
+		return fail("the authorization server %s offers no login with a code", shown(m.Issuer)).
+			WithHint("%s works without a browser on this machine", c.command("--paste"))
+	}
+	if l.who, err = c.identify(ctx, m, "http://127.0.0.1/callback"); err != nil {
+		return err
+	}
+	form := url.Values{"resource": {l.found.resource}}
+	if len(l.scopes) > 0 {
+		form.Set("scope", strings.Join(l.scopes, " "))
+	}
+	body, err := c.post(ctx, m.Device, l.who, form)
+	if err != nil {
+		return err
+	}
+	var d deviceCode
+	if json.Unmarshal(body, &d) != nil || d.Device == "" || d.User == "" {
+		return fail("what the authorization server answers is no code for a login")
+	}
+	c.o.Secret("device code", d.Device)
+	u, err := url.Parse(d.Address)
+	if err != nil {
+		return fail("the authorization server names no page to log in at")
+	}
+	if err := c.http.Transport.(*guard).check(ctx, u); err != nil {
+		return err
+	}
+	if err := c.outside(ctx, d.Address); err != nil {
+		return err
+	}
+	l.device, l.URL, l.Code = &d, d.Address, d.User
+	return nil
+}
+
+// RFC 8628: how much longer a device waits from then on when it is told to slow down, and
+// between tries of which the answer did not come; and how many of those may follow each other.
+const (
+	slower     = 5 * time.Second
+	longest    = time.Minute
+	mostBroken = 5
+)
+
+// poll asks for the token until the person has typed the code in.
+func (l *Login) poll(ctx context.Context) error {
+	pause := 5 * time.Second
+	if d := l.device.Interval; d != nil {
+		pause = time.Duration(min(max(*d, 0), 60)) * time.Second
+	}
+	pause = max(pause, 50*time.Millisecond)
+	late := time.After(time.Duration(min(max(l.device.Lasts, 1), 3600)) * time.Second)
+	for broken := 0; ; {
+		select {
+		case <-ctx.Done():
+			return l.late(ctx)
+		case <-late:
+			return l.tooLate()
+		case <-time.After(pause):
+		}
+		err := l.exchange(ctx, url.Values{"grant_type": {grantDevice}, "device_code": {l.device.Device}})
+		var no *denial
+		said := errors.As(err, &no) && no.Code != ""
+		switch {
+		case err == nil:
+			return nil
+		case !said && (no == nil || no.http >= 500):
+			if broken++; broken > mostBroken {
+				return err
+			}
+			pause = min(2*pause, longest)
+			continue
+		case !said:
+			return err
+		case no.Code == "slow_down":
+			pause += slower
+		case no.Code == "expired_token":
+			return l.tooLate()
+		case no.Code == "access_denied":
+			return core.AsError(err).WithHint("the person refused on the page; to try again: %s", l.client.command("--device"))
+		case no.Code != "authorization_pending":
+			return err
+		}
+		broken = 0
+	}
+}
+
+func (l *Login) tooLate() *core.Error {
+	return fail("nobody has typed the code in before it ended").WithHint("%s", l.client.command("--device"))
+}

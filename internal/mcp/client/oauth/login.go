@@ -1,0 +1,336 @@
+package oauth
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+)
+
+// How says how a person logs in. The zero value is a browser on this machine.
+type How struct {
+	Device    bool   // with a code, typed in on another device
+	Principal string // whose login it is, for whoever chooses the Client
+}
+
+// Login is one under way. Close it.
+type Login struct {
+	URL  string // that a person opens in a browser
+	Code string // that the person types in there; of a device only
+
+	client   *Client
+	found    found
+	who      identity
+	scopes   []string
+	redirect *url.URL
+	state    string
+	verifier string
+	server   *http.Server
+	device   *deviceCode
+	before   string // the token when the login began
+
+	once sync.Once
+	done chan struct{}
+	err  error
+}
+
+// Begin prepares a login: it finds the authorization server and makes the address that a
+// person opens. Nothing is forgotten before the login has succeeded.
+func (c *Client) Begin(ctx context.Context, how How) (*Login, error) {
+	asked, _, err := c.knock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.begin(ctx, asked, how)
+}
+
+// knock asks the server for its challenge: with a request of the protocol, without
+// credentials. refused says that it wants some.
+func (c *Client) knock(ctx context.Context) (asked challenge, refused bool, err error) {
+	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"retort","version":"0"}}}`
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.URL, bytes.NewReader([]byte(hello)))
+	if err != nil {
+		return asked, false, fail("the server's url is no address")
+	}
+	for name, value := range c.o.Headers {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return asked, false, wentWrong(req, err)
+	}
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
+	_ = resp.Body.Close()
+	return challengeOf(resp), resp.StatusCode == http.StatusUnauthorized, nil
+}
+
+func (c *Client) begin(ctx context.Context, asked challenge, how How) (*Login, error) {
+	at, err := c.discover(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := c.read()
+	if err != nil {
+		kept = nil // it can't be read, so it is replaced
+	}
+	before := ""
+	if kept != nil {
+		before = kept.Access
+	}
+	l := &Login{before: before, client: c, found: at, scopes: c.scopes(asked, at, kept), done: make(chan struct{}), state: rand.Text(), verifier: rand.Text() + rand.Text()}
+	c.o.Secret("login state", l.state)
+	c.o.Secret("login verifier", l.verifier)
+	if how.Device {
+		return l, l.startDevice(ctx)
+	}
+	if at.server.Authorize == "" {
+		return nil, fail("the authorization server has no page to log in at").WithHint("%s", c.command("--device"))
+	}
+	if err := l.listen(); err != nil {
+		return nil, err
+	}
+	if l.who, err = c.identify(ctx, at.server, l.redirect.String()); err != nil {
+		l.Close()
+		return nil, err
+	}
+	l.URL, err = l.address()
+	if err != nil {
+		l.Close()
+	}
+	return l, err
+}
+
+// scopes are those to ask for: what the settings say, what the server asked for, what its
+// metadata names; and for more rights, those that were there before.
+func (c *Client) scopes(asked challenge, at found, kept *token) []string {
+	scopes := c.o.Settings.Scopes
+	if len(scopes) == 0 {
+		if scopes = asked.scopes; len(scopes) == 0 {
+			scopes = at.scopes
+		}
+	}
+	if kept != nil && kept.Issuer == at.server.Issuer && len(kept.Wanted)+len(asked.scopes) > 0 {
+		scopes = union(union(kept.Asked, scopes), kept.Wanted)
+	}
+	if slices.Contains(at.server.Scopes, "offline_access") {
+		scopes = union(scopes, []string{"offline_access"})
+	}
+	return scopes
+}
+
+// listen waits for the redirect on this machine, at the port of the settings, else at that
+// for which a client is registered, else at any.
+func (l *Login) listen() error {
+	c := l.client
+	port := c.o.Settings.RedirectPort
+	ports := []int{port}
+	if port == 0 {
+		ports = []int{0}
+		if known, ok := c.registered(l.found.server); ok {
+			if u, err := url.Parse(known.Redirect); err == nil {
+				p, _ := strconv.Atoi(u.Port())
+				ports = []int{p, 0}
+			}
+		}
+	}
+	var at net.Listener
+	var err error
+	for _, p := range ports {
+		if at, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p))); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return fail("the port %d for the redirect can't be opened: %w", port, err)
+	}
+	l.redirect = &url.URL{Scheme: "http", Host: at.Addr().String(), Path: "/callback"}
+	l.server = &http.Server{Handler: http.HandlerFunc(l.redirected), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
+	go func() { _ = l.server.Serve(at) }()
+	return nil
+}
+
+// address is where the person goes.
+func (l *Login) address() (string, error) {
+	u, err := url.Parse(l.found.server.Authorize)
+	if err != nil {
+		return "", fail("the authorization server names no page to log in at")
+	}
+	sum := sha256.Sum256([]byte(l.verifier))
+	q := u.Query()
+	for name, value := range map[string]string{
+		"response_type": "code", "client_id": l.who.ID, "redirect_uri": l.redirect.String(), "state": l.state, "resource": l.found.resource,
+		"code_challenge": base64.RawURLEncoding.EncodeToString(sum[:]), "code_challenge_method": "S256", "scope": strings.Join(l.scopes, " "),
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if slices.Contains(l.scopes, "offline_access") {
+		q.Set("prompt", "consent") // without it OpenID Connect gives no refresh token
+	}
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+const (
+	pageDone   = "<!doctype html><title>Retort</title><p>You are logged in. You can close this page."
+	pageFailed = "<!doctype html><title>Retort</title><p>The login did not succeed. Retort says why. You can close this page."
+)
+
+// redirected takes the browser in that comes back. What is not of this login changes nothing.
+func (l *Login) redirected(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'")
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	w.Header().Set("Cache-Control", "no-store")
+	q := r.URL.Query()
+	if r.URL.Path != l.redirect.Path || r.Method != http.MethodGet || r.Host != l.redirect.Host && r.Host != "localhost:"+l.redirect.Port() || !l.ours(q) {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	page := pageDone
+	if l.finish(r.Context(), q) != nil {
+		page = pageFailed
+	}
+	_, _ = io.WriteString(w, page)
+}
+
+func (l *Login) ours(q url.Values) bool {
+	return subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(l.state)) == 1
+}
+
+// Paste takes the address to which the browser was redirected, as a person copies it
+// where the browser is on another machine.
+func (l *Login) Paste(ctx context.Context, address string) error {
+	u, err := url.Parse(strings.TrimSpace(address))
+	if err != nil || !l.ours(u.Query()) {
+		return core.Errorf(core.KindInvalidArguments, "upstream.oauth", "that is not the address to which this login redirects").
+			WithHint("copy the whole address that the browser shows in the end; it begins with %s", l.redirect)
+	}
+	return l.finish(ctx, u.Query())
+}
+
+// finish ends the login, once.
+func (l *Login) finish(ctx context.Context, q url.Values) error {
+	l.once.Do(func() {
+		defer close(l.done)
+		l.err = l.redeem(context.WithoutCancel(ctx), q)
+	})
+	<-l.done
+	return l.err
+}
+
+// redeem turns what a redirect brings into a token.
+func (l *Login) redeem(ctx context.Context, q url.Values) error {
+	m := l.found.server
+	iss := q.Get("iss")
+	l.client.o.Secret("login code", q.Get("code"))
+	switch {
+	case iss != "" && iss != m.Issuer && !m.withoutIssuer, iss == "" && m.NamesIssuer:
+		return fail("the answer to the login is not one of %s but of %q, so it is not used", shown(m.Issuer), shown(iss)).
+			WithHint("somebody may have tried to mix up two authorization servers")
+	case q.Get("error") != "":
+		return fail("%w", &denial{Code: q.Get("error"), What: q.Get("error_description")})
+	case q.Get("code") == "":
+		return fail("the answer to the login has no code")
+	}
+	return l.exchange(ctx, url.Values{
+		"grant_type": {"authorization_code"}, "code": {q.Get("code")}, "redirect_uri": {l.redirect.String()}, "code_verifier": {l.verifier},
+	})
+}
+
+// exchange asks for a token and keeps it.
+func (l *Login) exchange(ctx context.Context, form url.Values) error {
+	c, m := l.client, l.found.server
+	form.Set("resource", l.found.resource)
+	a, err := c.ask(ctx, m.Token, l.who, form)
+	var no *denial
+	if errors.As(err, &no) && no.Code == "invalid_client" && l.who.How == "registered" {
+		_ = c.o.Store.remove(c.registrationPath(m)) // the next login registers anew
+	}
+	if err != nil {
+		return err
+	}
+	t := a.token(token{
+		Server: c.o.Server, URL: c.o.URL, Principal: c.o.Principal, Resource: l.found.resource, Issuer: m.Issuer, Asked: l.scopes, Scopes: l.scopes,
+		Client: l.who, At: endpoints{Token: m.Token, Revoke: m.Revoke},
+	}, time.Now())
+	unlock, err := c.o.Store.lock(c.path())
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return c.keep(&t)
+}
+
+// Wait waits until the login has ended, and says how. One that another process makes
+// meanwhile, as where the browser is on another machine, is as good.
+func (l *Login) Wait(ctx context.Context) error {
+	if l.device != nil {
+		return l.poll(ctx)
+	}
+	look := time.NewTicker(lookAgain)
+	defer look.Stop()
+	for {
+		select {
+		case <-l.done:
+			return l.err
+		case <-ctx.Done():
+			return l.late(ctx)
+		case <-look.C:
+			t, err := l.client.read()
+			if err == nil && t != nil && !t.Renewed && t.Access != l.before && len(t.Wanted) == 0 {
+				return nil
+			}
+		}
+	}
+}
+
+// lookAgain is how often a login that waits looks for one of another process.
+const lookAgain = 500 * time.Millisecond
+
+func (l *Login) late(ctx context.Context) *core.Error {
+	return fail("nobody has logged in meanwhile: %w", ctx.Err()).WithHint("%s", l.client.command(""))
+}
+
+// Issuer is the authorization server.
+func (l *Login) Issuer() string { return l.found.server.Issuer }
+
+// Scopes are what was asked for.
+func (l *Login) Scopes() []string { return slices.Clone(l.scopes) }
+
+// Redirect is the beginning of the address to which the browser is sent in the end.
+func (l *Login) Redirect() string {
+	if l.redirect == nil {
+		return ""
+	}
+	return l.redirect.String()
+}
+
+// Close ends the waiting for the redirect, after the browser has its page.
+func (l *Login) Close() {
+	if l.server == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if l.server.Shutdown(ctx) != nil {
+		_ = l.server.Close()
+	}
+}

@@ -1,0 +1,112 @@
+package oauth
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"retort/internal/core"
+)
+
+// The states of a login.
+const (
+	StateNone    = "not needed" // the server takes what its configuration says
+	StateLogged  = "logged in"
+	StateExpired = "expired" // and can't be renewed
+	StateNeeded  = "login needed"
+	StateUnknown = "unknown" // the server could not be asked
+)
+
+// Status is what is known of the login at a server, without asking anybody.
+type Status struct {
+	Server string `json:"server"`
+	// Principal is whose login it is; empty is that of the engine, or of everybody.
+	Principal string      `json:"principal,omitempty"`
+	State     string      `json:"state"`
+	Issuer    string      `json:"issuer,omitempty"`
+	Scopes    []string    `json:"scopes,omitempty"`
+	Wanted    []string    `json:"wanted,omitempty"`  // scopes that the server asked for since
+	Since     *time.Time  `json:"since,omitempty"`   // it was given or renewed
+	Until     *time.Time  `json:"until,omitempty"`   // of the token; nil: it says nothing
+	Renews    bool        `json:"renews,omitempty"`  // by itself
+	Client    string      `json:"client,omitempty"`  // "document", "settings" or "registered"
+	Command   string      `json:"command,omitempty"` // that logs in
+	Error     *core.Error `json:"error,omitempty"`
+}
+
+// Status says what is kept of the login; false if nothing is.
+func (c *Client) Status(ctx context.Context) (Status, bool) {
+	s := Status{Server: c.o.Server, Principal: c.o.Principal, State: StateNeeded, Command: c.command("")}
+	t, err := c.read()
+	if err != nil {
+		s.Error = core.AsError(err)
+		return s, true
+	}
+	if t == nil {
+		return s, false
+	}
+	s.Issuer, s.Scopes, s.Wanted, s.Client, s.Renews = t.Issuer, t.Scopes, t.Wanted, t.Client.How, t.Refresh != ""
+	s.Since = &t.Issued
+	if !t.Expires.IsZero() {
+		s.Until = &t.Expires
+	}
+	switch {
+	case len(t.Wanted) > 0:
+	case t.Refresh == "" && s.Until != nil && !time.Now().Before(t.Expires):
+		s.State = StateExpired
+	default:
+		s.State, s.Command = StateLogged, ""
+	}
+	return s, true
+}
+
+// Needs asks the server whether it wants a login.
+func (c *Client) Needs(ctx context.Context) (bool, error) {
+	asked, refused, err := c.knock(ctx)
+	if err != nil || !refused {
+		return false, err
+	}
+	return c.uses(ctx, asked), nil
+}
+
+// Logout forgets the login, and has the authorization server forget it, if it offers that.
+// revoked says that it did. It reports false if nobody was logged in.
+func (c *Client) Logout(ctx context.Context) (was, revoked bool, err error) {
+	release, err := c.hold(ctx)
+	if err != nil {
+		return false, false, err
+	}
+	defer release()
+	unlock, err := c.o.Store.lock(c.path())
+	if err != nil {
+		return false, false, err
+	}
+	defer unlock()
+	t, unread := c.read()
+	if t == nil && unread == nil {
+		return false, false, nil
+	}
+	if err := c.o.Store.remove(c.path()); err != nil {
+		return true, false, err
+	}
+	c.mu.Lock()
+	c.known, c.unkept = nil, nil
+	c.mu.Unlock()
+	return true, unread == nil && c.revoke(ctx, t), nil
+}
+
+// revoke gives tokens back, RFC 7009; the refresh token first, since the others go with it.
+func (c *Client) revoke(ctx context.Context, t *token) bool {
+	if t.At.Revoke == "" {
+		return false
+	}
+	done := true
+	for _, what := range []struct{ hint, value string }{{"refresh_token", t.Refresh}, {"access_token", t.Access}} {
+		if what.value == "" {
+			continue
+		}
+		_, err := c.post(ctx, t.At.Revoke, t.Client, url.Values{"token": {what.value}, "token_type_hint": {what.hint}})
+		done = done && err == nil
+	}
+	return done
+}

@@ -1,0 +1,170 @@
+package oauth
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"retort/internal/base/seal"
+	"retort/internal/core"
+)
+
+// Store keeps tokens and registered clients in encrypted files, which only their owner
+// can read. Several processes may use one folder.
+type Store struct {
+	dir string
+	key func() ([]byte, error)
+
+	once   sync.Once
+	cipher cipher.AEAD
+	failed error
+}
+
+// Open makes a store in a folder, which is made when something is kept. key gives 32
+// bytes; it is asked once, when something is read or kept first.
+func Open(dir string, key func() ([]byte, error)) *Store { return &Store{dir: dir, key: key} }
+
+// token is what a login gave.
+type token struct {
+	Server    string    `json:"server"`
+	URL       string    `json:"url"`                 // of the MCP endpoint, as configured
+	Principal string    `json:"principal,omitempty"` // whose it is
+	Resource  string    `json:"resource"`            // that it is good for
+	Issuer    string    `json:"issuer"`
+	Access    string    `json:"access_token"`
+	Refresh   string    `json:"refresh_token,omitempty"`
+	Scopes    []string  `json:"scopes,omitempty"` // granted
+	Asked     []string  `json:"asked,omitempty"`  // asked for
+	Wanted    []string  `json:"wanted,omitempty"` // that the server wants besides, since the login
+	Issued    time.Time `json:"issued"`
+	Expires   time.Time `json:"expires,omitzero"`
+	Renewed   bool      `json:"renewed,omitempty"` // by a refresh, not by a login
+	Begun     time.Time `json:"begun,omitzero"`    // of a refresh whose answer was not kept yet
+	Ended     string    `json:"ended,omitempty"`   // why it can't be renewed any more
+	Client    identity  `json:"client"`
+	At        endpoints `json:"endpoints"`
+}
+
+// endpoints are where a token is renewed and revoked.
+type endpoints struct {
+	Token  string `json:"token"`
+	Revoke string `json:"revoke,omitempty"`
+}
+
+// name is the file of what is kept about parts. Another address of a server has another file.
+func (s *Store) name(kind string, parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		text, _ := json.Marshal(p) // strings always marshal
+		h.Write(text)
+	}
+	return filepath.Join(s.dir, hex.EncodeToString(h.Sum(nil))[:32]+"."+kind)
+}
+
+// Principals are those of whom a login at a server is kept, sorted. What can't be read is left out.
+func (s *Store) Principals(server, address string) (names []string) {
+	paths, _ := filepath.Glob(filepath.Join(s.dir, "*.token"))
+	for _, path := range paths {
+		var t token
+		if there, err := s.read(path, &t); there && err == nil && t.Server == server && t.URL == address && t.Principal != "" {
+			names = append(names, t.Principal)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// read decrypts a file; false if there is none.
+func (s *Store) read(path string, into any) (bool, error) {
+	data, err := seal.ReadFile(path, seal.MaxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, s.broken(err)
+	}
+	if err := s.open(); err != nil {
+		return false, err
+	}
+	n := s.cipher.NonceSize()
+	if len(data) < n {
+		return false, s.broken(errors.New("the file is cut off"))
+	}
+	plain, err := s.cipher.Open(nil, data[:n], data[n:], []byte(filepath.Base(path)))
+	if err != nil {
+		return false, s.broken(errors.New("the file was encrypted with another key"))
+	}
+	if err := json.Unmarshal(plain, into); err != nil {
+		return false, s.broken(errors.New("the file is not one of this version"))
+	}
+	return true, nil
+}
+
+func (s *Store) broken(err error) *core.Error {
+	return core.Errorf(core.KindUpstreamGone, "upstream.oauth", "the login that is kept in %s can't be read: %w", s.dir, err).
+		WithHint("retort auth logout SERVER forgets it, and retort auth login SERVER makes a new one")
+}
+
+// write keeps a file, whole and on disk, or returns an error.
+func (s *Store) write(path string, what any) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	plain, err := json.Marshal(what)
+	if err != nil {
+		return err
+	}
+	nonce := make([]byte, s.cipher.NonceSize())
+	_, _ = rand.Read(nonce) // never fails
+	if err := seal.Replace(path, s.cipher.Seal(nonce, nonce, plain, []byte(filepath.Base(path)))); err != nil {
+		return core.Errorf(core.KindInternal, "upstream.oauth", "the login can't be kept: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return core.Errorf(core.KindInternal, "upstream.oauth", "the login can't be forgotten: %w", err)
+	}
+	return nil
+}
+
+// open makes the cipher, with a key that is good for nothing else.
+func (s *Store) open() error {
+	s.once.Do(func() {
+		master, err := s.key()
+		if err != nil {
+			s.failed = core.Errorf(core.KindInternal, "upstream.oauth", "the key of the logins can't be read: %w", err)
+			return
+		}
+		code := hmac.New(sha256.New, master)
+		code.Write([]byte("retort: logins at servers"))
+		block, err := aes.NewCipher(code.Sum(nil))
+		if err == nil {
+			s.cipher, err = cipher.NewGCM(block)
+		}
+		s.failed = err
+	})
+	return s.failed
+}
+
+// lock keeps other processes from renewing the same token.
+func (s *Store) lock(path string) (unlock func(), err error) {
+	const patience = 40 * time.Second // more than a request takes
+	unlock, err = seal.Lock(path+".lock", patience)
+	if err != nil {
+		return nil, fail("another process renews the login and does not end: %w", err)
+	}
+	return unlock, nil
+}

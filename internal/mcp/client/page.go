@@ -1,0 +1,266 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"retort/internal/core"
+)
+
+const (
+	maxAddress   = 8 << 10 // bytes of the address of a page
+	maxPageID    = 256
+	maxOpened    = 8  // pages that one call may want opened
+	maxExpected  = 64 // pages of a connection of which is waited to hear that somebody is done
+	pagePatience = 10 * time.Minute
+	firstPause   = 3 * time.Second
+	longestPause = 15 * time.Second
+)
+
+// page is one that a server wants a person to open, for reasons that only that page knows.
+type page struct {
+	Mode    string `json:"mode"`
+	ID      string `json:"elicitationId"`
+	URL     string `json:"url"`
+	Message string `json:"message"`
+
+	host string
+}
+
+// readPage reads what a server asks, and refuses addresses that nobody should open.
+func readPage(params json.RawMessage) (p page, _ *core.Error) {
+	e := func(format string, args ...any) *core.Error {
+		return core.Errorf(core.KindToolError, "upstream.page", format, args...).
+			WithHint("report it to the maker of the server; nothing was opened")
+	}
+	if unmarshal(params, &p) != nil || p.Mode != "url" && p.Mode != "" {
+		return p, e("the server asks a person for something that is neither a form nor a page")
+	}
+	u, err := url.Parse(p.URL)
+	switch {
+	case err != nil || u.Hostname() == "" || len(p.URL) > maxAddress || len(p.ID) > maxPageID || strings.ContainsFunc(p.URL, unprintable):
+		return p, e("the server wants a person to open a page, and names no address for it")
+	case u.User != nil:
+		return p, e("the server wants a person to open a page at %s, with an address that looks like another", u.Hostname())
+	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())):
+		return p, e("the server wants a person to open a page at %s, which is not https", u.Host)
+	}
+	p.host = u.Host
+	return p, nil
+}
+
+// unprintable are the characters that stand in no address.
+func unprintable(r rune) bool { return r <= ' ' || r > '~' }
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// unopened is the error of a call for a page that nobody has opened.
+func (p page) unopened(why string) *core.Error {
+	e := core.Errorf(core.KindToolError, "upstream.page", "a person has to open a page at %s first, and %s: %w", p.host, why, core.ErrPage).
+		WithHint("have a person make this call with retort call in a terminal, which shows the address, or in a client that shows addresses to open; then run the program again")
+	e.Message = "a person has to open a page at " + p.host + " first, and " + why
+	return e
+}
+
+// show asks a person to open the page that a server wants opened. Nothing here opens it.
+func (c Client) show(ctx context.Context, l *link, params json.RawMessage, peer *core.Peer) (json.RawMessage, *core.Error) {
+	p, refused := readPage(params)
+	switch {
+	case refused != nil:
+		return nil, refused
+	case !c.Elicit:
+		return nil, p.unopened("the settings let this server ask nobody")
+	case peer == nil || peer.Ask == nil:
+		return nil, p.unopened("the client of this call shows nobody an address to open")
+	}
+	u, _ := url.Parse(p.URL) // readPage has
+	known, _ := json.Marshal(page{Mode: "url", ID: p.ID, URL: u.Scheme + "://" + u.Host, Message: p.Message})
+	answer, refused := peer.Ask(ctx, core.Asked{Method: core.MethodElicit, Params: known, Page: p.URL, Done: l.expect(p.ID)})
+	if refused != nil {
+		e := p.unopened(refused.Message)
+		e.Err = errors.Join(core.ErrPage, refused)
+		return nil, e
+	}
+	return onlyAction(answer), nil
+}
+
+// onlyAction is an answer without what a page takes no notice of.
+func onlyAction(answer json.RawMessage) json.RawMessage {
+	var a struct {
+		Action string `json:"action"`
+	}
+	_ = unmarshal(answer, &a) // one that can't be read is no yes
+	text, _ := json.Marshal(a)
+	return text
+}
+
+// expect is closed when the server says that an elicitation is complete. That is waited for as
+// long as a person may take.
+func (l *link) expect(id string) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c := l.pages[id]; c != nil {
+		return c
+	}
+	c := make(chan struct{})
+	if len(l.pages) >= maxExpected {
+		return c
+	}
+	l.pages[id] = c
+	time.AfterFunc(pagePatience, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.pages[id] == c {
+			delete(l.pages, id)
+		}
+	})
+	return c
+}
+
+// completed takes in that a person is done with a page. Others than those that were shown are
+// not known.
+func (l *link) completed(params json.RawMessage) {
+	var p struct {
+		ID string `json:"elicitationId"`
+	}
+	if unmarshal(params, &p) != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c := l.pages[p.ID]; c != nil {
+		close(c)
+		delete(l.pages, p.ID)
+	}
+}
+
+// unopened notes why a page was not opened in the midst of a call, which is what the call ends
+// with if the server then fails it.
+func (l *link) unopened(x *exchange, why *core.Error) {
+	if !errors.Is(why, core.ErrPage) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x.page = why
+}
+
+// wantedPages are the pages that a server wants opened before it looks at a request. nil if it
+// answered anything else.
+func wantedPages(err error) (pages []json.RawMessage, refused *core.Error) {
+	var rpc *jsonrpc.Error
+	if !errors.As(err, &rpc) || rpc.Code != codeInputRequiredURL {
+		return nil, nil
+	}
+	var data struct {
+		Elicitations []json.RawMessage `json:"elicitations"`
+	}
+	if unmarshal(rpc.Data, &data) != nil || len(data.Elicitations) == 0 || len(data.Elicitations) > maxOpened {
+		return nil, core.Errorf(core.KindToolError, "upstream.page", "the server wants pages opened first, and names none or too many: %w", rpc).
+			WithHint("report it to the maker of the server")
+	}
+	return data.Elicitations, nil
+}
+
+// request makes a request. If the server wants pages opened before it looks at it, a person is
+// asked to, and the request is made again when they are done.
+func (s *session) request(ctx context.Context, x *exchange, method string, body json.RawMessage) (json.RawMessage, error) {
+	result, err := s.link.call(ctx, x, method, body)
+	pages, refused := wantedPages(err)
+	if refused != nil {
+		return nil, refused
+	}
+	if pages == nil {
+		return s.link.ended(x, result, err)
+	}
+	x.sent.Store(false) // the server has not looked at it
+	last, waits, err := s.open(ctx, x, pages)
+	if err != nil {
+		return nil, err
+	}
+	deadline := time.Now().Add(pagePatience)
+	for pause := firstPause; time.Now().Before(deadline); pause = min(2*pause, longestPause) {
+		done, err := s.awaitPages(ctx, waits, pause)
+		if err != nil {
+			return nil, err
+		}
+		x.id = jsonrpc.ID{}
+		result, err = s.link.call(ctx, x, method, body)
+		if again, refused := wantedPages(err); again == nil && refused == nil {
+			return s.link.ended(x, result, err)
+		}
+		x.sent.Store(false)
+		if done {
+			return nil, last.unopened("the server still wants that after it was done")
+		}
+	}
+	return nil, last.unopened("nobody was done with it in time")
+}
+
+// open asks a person to open pages, one after the other. waits are closed when they are done.
+func (s *session) open(ctx context.Context, x *exchange, pages []json.RawMessage) (last page, waits []<-chan struct{}, _ error) {
+	core.ClaimOf(ctx).Release()
+	for _, params := range pages {
+		p, refused := readPage(params)
+		if refused != nil {
+			return p, nil, refused
+		}
+		done := s.link.expect(p.ID)
+		answer, refused := s.client.show(ctx, s.link, params, x.peer)
+		if refused != nil {
+			return p, nil, refused
+		}
+		if string(answer) != `{"action":"accept"}` {
+			return p, nil, p.unopened("the person did not want to")
+		}
+		last, waits = p, append(waits, done)
+	}
+	return last, waits, nil
+}
+
+// awaitPages waits until all pages are done, or for a while. The clock of the program stands.
+func (s *session) awaitPages(ctx context.Context, waits []<-chan struct{}, pause time.Duration) (done bool, _ error) {
+	resume := core.Pause(ctx)
+	defer resume()
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for _, wait := range waits {
+		select {
+		case <-wait:
+		case <-timer.C:
+			return false, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-s.link.ctx.Done():
+			return false, s.link.cause
+		}
+	}
+	return true, nil
+}
+
+// ended is what a request came to. If the server failed it after a page was not opened, that is
+// why.
+func (l *link) ended(x *exchange, result json.RawMessage, err error) (json.RawMessage, error) {
+	l.mu.Lock()
+	why := x.page
+	x.page = nil
+	l.mu.Unlock()
+	var rpc *jsonrpc.Error
+	var failed struct {
+		IsError bool `json:"isError"`
+	}
+	if why != nil && (errors.As(err, &rpc) || err == nil && unmarshal(result, &failed) == nil && failed.IsError) {
+		return nil, why
+	}
+	return result, err
+}

@@ -1,0 +1,183 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+//lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
+
+// Offers are what a server has besides tools.
+type Offers struct{ Resources, Subscribe, Prompts, Completions, Logging bool }
+
+func offers(c *mcp.ServerCapabilities) Offers {
+	if c == nil {
+		return Offers{}
+	}
+	return Offers{
+		Resources: c.Resources != nil, Subscribe: c.Resources != nil && c.Resources.Subscribe,
+		Prompts: c.Prompts != nil, Completions: c.Completions != nil, Logging: c.Logging != nil,
+	}
+}
+
+// Request makes a request that has no effects, such as prompts/get, for the client of ctx, and
+// returns its result byte for byte. params must be a JSON object without _meta.
+func (p *Pool) Request(ctx context.Context, server, method string, params json.RawMessage) (result json.RawMessage, _ error) {
+	n, err := p.instances(server)
+	if err != nil {
+		return nil, err.At(server, "")
+	}
+	s, done, err := n.take(ctx)
+	if err != nil {
+		return nil, err.At(server, "")
+	}
+	defer done()
+	err = s.do(ctx, "upstream.request", func(ctx context.Context, sess *session, x *exchange) (err error) {
+		if refused := core.FinalCheck(ctx); refused != nil {
+			return refused
+		}
+		result, err = sess.ask(ctx, x, method, func(meta json.RawMessage) json.RawMessage { return requestParams(meta, params) })
+		return err
+	})
+	if err != nil {
+		return nil, err.At(server, "")
+	}
+	return result, nil
+}
+
+func requestParams(meta, params json.RawMessage) json.RawMessage {
+	own := oneLine(params)
+	if len(meta) == 0 {
+		return own
+	}
+	return with(append(append(json.RawMessage(`{"_meta":`), meta...), '}'), own)
+}
+
+// oneLine is an object without blanks around its parts: a newline would end the message.
+func oneLine(object json.RawMessage) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(object, &members) != nil || len(members) == 0 {
+		return json.RawMessage(`{}`)
+	}
+	text, err := json.Marshal(object) // compacts
+	if err != nil {
+		return json.RawMessage(`{}`)
+	}
+	return text
+}
+
+// ListOf collects what a server lists by another method than tools/list: member is that of
+// its pages, "resources". Of a server that does not know the method it is nothing. Of one with
+// logins it is what the caller of ctx may see.
+func (p *Pool) ListOf(ctx context.Context, server, method, member string) (all []json.RawMessage, _ error) {
+	n, err := p.instances(server)
+	if err != nil {
+		return nil, err.At(server, "")
+	}
+	s := n.main
+	if s.spec.Auth != nil {
+		own, done, err := n.take(ctx)
+		if err != nil {
+			return nil, err.At(server, "")
+		}
+		defer done()
+		s = own
+	}
+	err = s.do(ctx, "upstream.list", func(ctx context.Context, sess *session, _ *exchange) (err error) {
+		all, err = sess.list(ctx, method, member, s.spec.MaxMessage)
+		return err
+	})
+	if err != nil {
+		return nil, err.At(server, "")
+	}
+	return all, nil
+}
+
+// Offers is what a server has besides tools, as it said when it was last connected.
+func (p *Pool) Offers(server string) Offers {
+	s, err := p.server(server)
+	if err != nil {
+		return Offers{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last.Offers
+}
+
+// levels of log lines, from what says most.
+var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+func rank(level string) int {
+	for i, l := range levels {
+		if l == level {
+			return i
+		}
+	}
+	return len(levels)
+}
+
+// SetLogLevel says which log lines a client wants. Servers are asked for those that any wants.
+func (p *Pool) SetLogLevel(level string) {
+	if rank(level) == len(levels) || p.logLevel() != "" && rank(level) >= rank(p.logLevel()) {
+		return
+	}
+	p.level.Store(&level)
+	var wg sync.WaitGroup
+	for _, n := range p.all() {
+		s := n.main
+		s.mu.Lock()
+		sess := s.session
+		s.mu.Unlock()
+		if sess != nil {
+			wg.Go(func() { sess.setLevel(level) })
+		}
+	}
+	wg.Wait()
+}
+
+func (p *Pool) logLevel() string {
+	if level := p.level.Load(); level != nil {
+		return *level
+	}
+	return ""
+}
+
+// setLevel tells a server of the versions with a handshake which log lines are wanted.
+func (s *session) setLevel(level string) {
+	if level == "" || s.era.protocol >= protocolModern || !s.listing().Offers.Logging {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.link.ctx, cancelTimeout)
+	defer cancel()
+	_, _ = s.link.call(ctx, &exchange{}, methodLevel, json.RawMessage(`{"level":`+string(quoted(level))+`}`))
+}
+
+// follow makes a token by which the server tells of the progress of x.
+func (l *link) follow(x *exchange) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.followed++
+	token := "retort-" + strconv.FormatInt(l.followed, 10)
+	l.tokens[token] = x
+	return token
+}
+
+func (l *link) unfollow(token string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.tokens, token)
+}
+
+// unknownMethod reports whether a server does not know what it was asked.
+func unknownMethod(err error) bool {
+	var rpc *jsonrpc.Error
+	return errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeMethodNotFound
+}

@@ -1,0 +1,148 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"retort/internal/core"
+)
+
+// The tools by which programs read the resources of a server that has some: what they are
+// called with goes the same way as any call. A tool of the server's own that is named like one
+// of them stands in its place.
+const (
+	toolRead = "read_resource"
+	toolList = "list_resources"
+
+	methodRead      = "resources/read"
+	methodResources = "resources/list"
+	methodTemplates = "resources/templates/list"
+)
+
+// resourceMark is in the definitions of these tools.
+const resourceMark = `"_meta":{"retort":"resources"}`
+
+var resourceTools = map[string]json.RawMessage{
+	toolRead: json.RawMessage(`{"name":"read_resource","description":"Read a resource of this server by its URI: text comes back as text, anything else as a file in the workspace.",` +
+		`"inputSchema":{"type":"object","properties":{"uri":{"type":"string","description":"as list_resources has it, or made from a template"}},"required":["uri"],"additionalProperties":false},` +
+		`"annotations":{"readOnlyHint":true},` + resourceMark + `}`),
+	toolList: json.RawMessage(`{"name":"list_resources","description":"List the resources of this server that read_resource reads, and the templates of URIs.",` +
+		`"inputSchema":{"type":"object","properties":{},"additionalProperties":false},` +
+		`"outputSchema":{"type":"object","properties":{"resources":{"type":"array","items":{"type":"object","properties":{"uri":{"type":"string"},"name":{"type":"string"},"description":{"type":"string"},"mimeType":{"type":"string"},"size":{"type":"number"}},"required":["uri","name"]}},` +
+		`"templates":{"type":"array","items":{"type":"object","properties":{"uriTemplate":{"type":"string"},"name":{"type":"string"},"description":{"type":"string"},"mimeType":{"type":"string"}},"required":["uriTemplate","name"]}}},"required":["resources","templates"]},` +
+		`"annotations":{"readOnlyHint":true},` + resourceMark + `}`),
+}
+
+// ForResources reports whether a definition is that of a tool that this package adds to those
+// of servers with resources.
+func ForResources(definition json.RawMessage) bool {
+	return bytes.Contains(definition, []byte(resourceMark))
+}
+
+// withResources adds the tools for resources to those that a server listed, if it has any.
+func (s *serverConn) withResources(l Listing) Listing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken = map[string]bool{}
+	if !l.Offers.Resources {
+		return l
+	}
+	for _, raw := range l.Tools {
+		var t struct {
+			Name string `json:"name"`
+		}
+		if unmarshal(raw, &t) == nil {
+			s.taken[plainName(t.Name)] = true
+		}
+	}
+	for _, name := range []string{toolRead, toolList} {
+		if !s.taken[plainName(name)] {
+			l.Tools = append(l.Tools, resourceTools[name])
+		}
+	}
+	return l
+}
+
+// plainName is a name without what its spellings differ in: readResource, read-resource.
+func plainName(name string) string {
+	return strings.ToLower(strings.Map(func(r rune) rune {
+		if strings.ContainsRune("_-./ ", r) {
+			return -1
+		}
+		return r
+	}, name))
+}
+
+// aboutResources reports whether a call is one of a tool that withResources has added.
+func (s *serverConn) aboutResources(tool string) bool {
+	if _, ours := resourceTools[tool]; !ours {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.taken != nil && !s.taken[plainName(tool)] && s.last.Offers.Resources
+}
+
+// callResources makes such a call: its answer has the form of a tool's.
+func (s *session) callResources(ctx context.Context, x *exchange, tool string, args json.RawMessage, limit int64) (json.RawMessage, error) {
+	if tool == toolList {
+		return s.listResources(ctx, limit)
+	}
+	var asked struct {
+		URI string `json:"uri"`
+	}
+	if unmarshal(args, &asked) != nil || asked.URI == "" {
+		return nil, core.Errorf(core.KindInvalidArguments, "upstream.read", "%s wants the uri of a resource", toolRead)
+	}
+	answer, err := s.ask(ctx, x, methodRead, func(meta json.RawMessage) json.RawMessage { return requestParams(meta, args) })
+	if err != nil {
+		return nil, err
+	}
+	return resourceResult(answer)
+}
+
+func (s *session) listResources(ctx context.Context, limit int64) (json.RawMessage, error) {
+	var found struct {
+		Resources []json.RawMessage `json:"resources"`
+		Templates []json.RawMessage `json:"templates"`
+	}
+	var err error
+	if found.Resources, err = s.list(ctx, methodResources, "resources", limit); err != nil {
+		return nil, err
+	}
+	if found.Templates, err = s.list(ctx, methodTemplates, "resourceTemplates", limit); err != nil {
+		return nil, err
+	}
+	found.Resources, found.Templates = notNil(found.Resources), notNil(found.Templates)
+	return json.Marshal(map[string]any{"content": []any{}, "structuredContent": found})
+}
+
+func notNil(list []json.RawMessage) []json.RawMessage {
+	if list == nil {
+		return []json.RawMessage{}
+	}
+	return list
+}
+
+// resourceResult is what was read in the form of a tool's answer: one text is its value.
+func resourceResult(answer json.RawMessage) (json.RawMessage, error) {
+	var read struct {
+		Contents []json.RawMessage `json:"contents"`
+	}
+	if err := unmarshal(answer, &read); err != nil {
+		return nil, core.Errorf(core.KindToolError, "upstream.read", "the server's answer is not the content of a resource: %v", err)
+	}
+	var sole struct {
+		Text json.RawMessage `json:"text"`
+	}
+	if len(read.Contents) == 1 && unmarshal(read.Contents[0], &sole) == nil && firstByte(sole.Text) == '"' {
+		return json.Marshal(map[string]any{"content": []any{}, "structuredContent": sole.Text})
+	}
+	content := make([]map[string]any, len(read.Contents))
+	for i, c := range read.Contents {
+		content[i] = map[string]any{"type": "resource", "resource": c}
+	}
+	return json.Marshal(map[string]any{"content": content})
+}

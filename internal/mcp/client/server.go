@@ -1,0 +1,276 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"retort/internal/base/deadline"
+	"retort/internal/core"
+)
+
+const (
+	defaultConnectTimeout = time.Minute
+	defaultCallTimeout    = time.Minute
+	defaultProbe          = 2 * time.Second
+	defaultMaxMessage     = 64 << 20
+	changeDelay           = 200 * time.Millisecond
+	maxTries              = 3 // of a call that did not reach the server
+)
+
+// serverConn is one upstream of the pool: at most one session, made when needed.
+type serverConn struct {
+	spec    Server
+	connect *connector
+	base    context.Context // ends with the pool
+	idle    time.Duration   // without a call, before the session ends; 0 is for ever
+	stderr  tail
+	rubbish rubbish
+	changes *debounce
+	log     *slog.Logger
+
+	identify func(definition json.RawMessage) (name, pin string) // nil: definitions are not compared
+
+	mu         sync.Mutex
+	session    *session
+	dialing    *dialing // the connecting under way, shared by all who wait for it
+	era        era      // what worked last
+	breaker    breaker
+	state      State
+	since      time.Time
+	last       Listing // of the last session, without tools
+	watched    watched
+	taken      map[string]bool // names of the tools it listed, plain; nil: it has listed none yet
+	lastErr    *core.Error
+	connects   int
+	took       time.Duration // the last connecting
+	latency    time.Duration
+	unanswered int         // pings in a row, while it is suspected to hang
+	called     time.Time   // when the last call began or ended, or the session began
+	rest       *time.Timer // of the session, when it may have been idle for long enough
+	closed     bool
+	why        *core.Error    // why it is closed; nil: the Pool is
+	wg         sync.WaitGroup // goroutines of dialings and sessions
+}
+
+// dialing is a connecting under way.
+type dialing struct {
+	done    chan struct{}
+	session *session
+	err     *core.Error
+}
+
+func newServer(base context.Context, spec Server, o Options, place *spool, level func() string) *serverConn {
+	spec.ConnectTimeout = orDuration(spec.ConnectTimeout, defaultConnectTimeout)
+	spec.CallTimeout = orDuration(spec.CallTimeout, defaultCallTimeout)
+	spec.probe = orDuration(spec.probe, defaultProbe)
+	spec.exit = orDuration(spec.exit, orDuration(o.ExitPatience, exitPatience))
+	if spec.MaxMessage <= 0 {
+		spec.MaxMessage = defaultMaxMessage
+	}
+	s := &serverConn{spec: spec, base: base, state: StateIdle, since: time.Now(), era: firstEra(spec), log: slog.New(slog.DiscardHandler), identify: o.Identify}
+	if o.Log != nil {
+		s.log = o.Log.With("server", spec.Name)
+	}
+	if s.invalid() != nil {
+		s.state = StateInvalid
+	}
+	s.changes = newDebounce(changeDelay, func() {
+		if o.OnChange != nil {
+			o.OnChange(spec.Name)
+		}
+	})
+	s.connect = &connector{
+		spec: spec, opts: o, rubbish: &s.rubbish, stderr: &s.stderr, changed: s.changes.trigger, bindings: &bindings{}, tasks: &taskTools{}, spool: place,
+		level: level,
+	}
+	if o.OnNews != nil {
+		owner := core.CallerOf(base)
+		s.connect.news = func(method string, params json.RawMessage) { o.OnNews(spec.Name, owner, method, params) }
+	}
+	return s
+}
+
+func orDuration(d, or time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return or
+}
+
+// invalid says what is wrong with the configuration, nil if nothing.
+func (s *serverConn) invalid() *core.Error {
+	if s.spec.Err != nil {
+		var e *core.Error
+		if errors.As(s.spec.Err, &e) {
+			return e
+		}
+		return core.Errorf(core.KindUpstreamGone, "upstream", "the server's configuration is wrong: %w", s.spec.Err)
+	}
+	return checkSpec(s.spec)
+}
+
+// call makes one tool call. An answer that is not in memory is large, too.
+func (s *serverConn) call(ctx context.Context, tool string, args json.RawMessage, spools bool) (result json.RawMessage, large *core.Spooled, err *core.Error) {
+	if len(args) > 0 && (!json.Valid(args) || firstByte(args) != '{') {
+		return nil, nil, core.Errorf(core.KindInvalidArguments, "upstream.call", "the arguments are not a JSON object")
+	}
+	result, large, err = s.callOnce(ctx, tool, args, spools)
+	if err == nil || !isHeaderMismatch(err) || ctx.Err() != nil {
+		return result, large, err
+	}
+	// The server did not look at the call for want of headers. Which headers a
+	// tool wants is in its definition.
+	if _, failed := s.list(ctx); failed != nil {
+		return nil, nil, err
+	}
+	return s.callOnce(ctx, tool, args, spools)
+}
+
+func (s *serverConn) callOnce(ctx context.Context, tool string, args json.RawMessage, spools bool) (result json.RawMessage, large *core.Spooled, _ *core.Error) {
+	err := s.do(ctx, "upstream.call", func(ctx context.Context, sess *session, x *exchange) (err error) {
+		if err := s.checkPin(ctx, sess, tool); err != nil {
+			return err
+		}
+		if refused := core.FinalCheck(ctx); refused != nil {
+			return refused
+		}
+		if s.aboutResources(tool) {
+			result, err = sess.callResources(ctx, x, tool, args, s.spec.MaxMessage)
+			return err
+		}
+		x.spools = spools
+		if s.connect.tasks.has(tool) && sess.era.protocol == protocolLegacy && sess.link.hasTasks() {
+			result, err = sess.callTask(ctx, x, tool, args)
+		} else {
+			result, err = sess.callTool(ctx, x, tool, args)
+		}
+		large = x.spooled
+		return err
+	})
+	return result, large, err
+}
+
+// list asks for all tools.
+func (s *serverConn) list(ctx context.Context) (Listing, *core.Error) {
+	var l Listing
+	ctx, claim := core.WithClaim(ctx, "tools of "+s.spec.Name)
+	defer claim.Free()
+	err := s.do(ctx, "upstream.list", func(ctx context.Context, sess *session, _ *exchange) (err error) {
+		l, err = s.listOver(ctx, sess) // the exchange stays unsent: listing has no effects and may be tried again
+		return err
+	})
+	return l, err
+}
+
+// another is a server of the same kind whose session nobody shares with s. It begins with
+// what s has learned of the protocol and of the tools. The credentials are those of the caller
+// of base.
+func (s *serverConn) another(base context.Context, o Options, place *spool, level func() string) *serverConn {
+	spec := s.spec
+	if p, ok := spec.Auth.(Personal); ok {
+		spec.Auth = p.For(core.CallerOf(base))
+	}
+	twin := newServer(base, spec, o, place, level)
+	twin.connect.bindings, twin.connect.tasks = s.connect.bindings.clone(), s.connect.tasks.clone()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	twin.era = s.era
+	return twin
+}
+
+// do runs op on a session, within the call timeout. It is tried again on a new
+// session only if the server certainly did not see the request.
+func (s *serverConn) do(ctx context.Context, op string, f func(context.Context, *session, *exchange) error) *core.Error {
+	for try := 1; ; try++ {
+		sess, err := s.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		x := &exchange{}
+		err = s.use(ctx, op, sess, x, f)
+		if err == nil {
+			return nil
+		}
+		if try == maxTries || ctx.Err() != nil || !unseen(sess, x, err) {
+			return err
+		}
+	}
+}
+
+// use runs f once on sess and settles what it means for the server's state.
+func (s *serverConn) use(ctx context.Context, op string, sess *session, x *exchange, f func(context.Context, *session, *exchange) error) *core.Error {
+	defer sess.leave()
+	if op == "upstream.call" { // what lists the tools from time to time keeps nothing awake
+		s.touch()
+		defer s.touch()
+	}
+	began, life := time.Now(), s.life(sess)
+	limited, cancel := deadline.With(ctx, s.spec.CallTimeout)
+	defer cancel()
+	cause := f(limited, sess, x)
+	if cause == nil || isAnswer(cause) {
+		s.answered(time.Since(began))
+	}
+	if cause == nil {
+		return nil
+	}
+	if limited.Err() != nil {
+		s.suspect(sess, life)
+	}
+	var known *core.Error
+	if sess.link.isDown() && !errors.As(cause, &known) {
+		cause = sess.link.cause // the SDK only says that the connection is closed
+	}
+	if errors.Is(cause, errSessionGone) || errors.Is(cause, errUnreachable) {
+		s.discard(sess)
+	}
+	return s.explain(ctx, op, limited, x, cause)
+}
+
+// unseen reports whether the request certainly did not reach the server.
+func unseen(sess *session, x *exchange, err error) bool {
+	return !x.sent.Load() && (sess.link.isDown() || errors.Is(err, errSessionGone) || errors.Is(err, errUnreachable))
+}
+
+// isAnswer reports whether a failed call was answered by the server itself.
+func isAnswer(err error) bool {
+	var rpc *jsonrpc.Error
+	return errors.As(err, &rpc)
+}
+
+// answered notes that the server works.
+func (s *serverConn) answered(latency time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.latency = latency
+	s.breaker.succeeded()
+}
+
+func (s *serverConn) status() Status {
+	invalid := s.invalid()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := Status{
+		Server: s.spec.Name, State: s.state, Transport: s.era.transport, Protocol: s.last.Protocol, Name: s.last.Name,
+		Version: s.last.Version, Since: s.since, Connects: s.connects, Restarts: max(0, s.connects-1),
+		Failures: s.breaker.failures, LastError: s.lastErr, Connect: s.took, Latency: s.latency,
+		Stderr: s.stderr.last(20), Rubbish: s.rubbish.report(),
+		Unanswered: s.unanswered,
+	}
+	if s.state == StateFailing || s.state == StateOpen {
+		st.RetryAt = s.breaker.retryAt
+	}
+	if s.session != nil {
+		st.PID = s.session.pid
+	}
+	if invalid != nil {
+		st.LastError = invalid.At(s.spec.Name, "")
+	}
+	return st
+}

@@ -1,0 +1,241 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+const (
+	maxPages = 1_000
+	maxTools = 20_000
+)
+
+// session is one established connection to a server.
+type session struct {
+	sdk    *mcp.ClientSession
+	link   *link
+	era    era
+	meta   json.RawMessage // goes with every request, if the era wants it
+	client Client
+	self   *mcp.Implementation
+	level  func() string // of log lines; "" if nobody wants any
+	pid    int
+	listed *listed
+	pinged bool // server.suspect is at it; guarded by the mutex of the server
+
+	listening sync.Mutex
+	joint     bool                          // one stream of news is for all resources
+	streams   map[string]context.CancelFunc // end the streams of news of resources; "" is the joint one
+
+	mu      sync.Mutex
+	users   int
+	retired bool
+}
+
+// enter counts a use of the session; it fails if the session is retired.
+func (s *session) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.retired {
+		return false
+	}
+	s.users++
+	return true
+}
+
+// busy reports whether somebody uses the session.
+func (s *session) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.users > 0
+}
+
+func (s *session) leave() {
+	s.mu.Lock()
+	s.users--
+	last := s.retired && s.users == 0
+	s.mu.Unlock()
+	if last {
+		s.link.fail(errClosed())
+	}
+}
+
+// retire has the session end when its last user has left.
+func (s *session) retire() {
+	s.mu.Lock()
+	s.retired = true
+	unused := s.users == 0
+	s.mu.Unlock()
+	if unused {
+		s.link.fail(errClosed())
+	}
+}
+
+// close ends the session and returns when nothing is left of it.
+func (s *session) close() {
+	s.link.fail(errClosed())
+	_ = s.sdk.Close() // what is pending has ended with the link
+	s.link.wire.close()
+}
+
+// callTool returns the exact result of a call.
+func (s *session) callTool(ctx context.Context, x *exchange, tool string, args json.RawMessage) (json.RawMessage, error) {
+	if len(args) == 0 {
+		args = json.RawMessage(`{}`)
+	}
+	return s.ask(ctx, x, methodCall, func(meta json.RawMessage) json.RawMessage { return callParams(meta, tool, args) })
+}
+
+// checkType refuses results of a type that nobody here knows: what they mean is
+// unknown. One without a type is complete.
+func checkType(raw json.RawMessage) error {
+	if !bytes.Contains(raw, []byte(`"resultType"`)) || bytes.Contains(raw, []byte(`"resultType":"complete"`)) {
+		return nil // nearly always, without reading all of it
+	}
+	var result struct {
+		Type *string `json:"resultType"`
+	}
+	if err := unmarshal(raw, &result); err != nil {
+		return core.Errorf(core.KindToolError, "upstream.call", "the server's answer has a resultType that is no text")
+	}
+	if t := result.Type; t != nil && *t != "complete" && *t != "input_required" {
+		return core.Errorf(core.KindToolError, "upstream.call", "the server's answer is of the type %q, which is not known here", cut(*t, 60))
+	}
+	return nil
+}
+
+// ask makes a request for the client of ctx. Where the server answers that it needs input, the
+// client is asked, and the request made again with what it said.
+func (s *session) ask(ctx context.Context, x *exchange, method string, params func(meta json.RawMessage) json.RawMessage) (json.RawMessage, error) {
+	x.ctx, x.peer = ctx, core.PeerOf(ctx)
+	meta, done := s.metaOf(x)
+	defer done()
+	body := params(meta)
+	for round := 0; ; round++ {
+		result, err := s.request(ctx, x, method, body)
+		if err != nil {
+			return nil, err
+		}
+		if t := taskAnswered(result, s.era); t != nil && method == methodCall && s.era.protocol >= protocolModern {
+			return s.awaitTask(ctx, x, t)
+		}
+		need, err := checkResult(result)
+		if err != nil {
+			s.link.drop(x)
+			return nil, err
+		}
+		if need == nil {
+			return result, nil
+		}
+		if round == maxRounds {
+			return nil, core.Errorf(core.KindToolError, "upstream.call", "the server asked for input %d times and has not answered", round)
+		}
+		given, err := s.input(ctx, x.peer, need)
+		if err != nil {
+			return nil, err
+		}
+		body = with(params(meta), given)
+		x.id = jsonrpc.ID{}
+	}
+}
+
+// checkResult refuses results that are none. need is what the server asks for instead.
+func checkResult(raw json.RawMessage) (need *needed, err error) {
+	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '{' {
+		return nil, core.Errorf(core.KindToolError, "upstream.call", "the server's answer is not a tool result: %s", beginning(string(raw), 200))
+	}
+	if err := checkType(raw); err != nil {
+		return nil, err
+	}
+	if !bytes.Contains(raw, []byte(`"input_required"`)) {
+		return nil, nil
+	}
+	var result needed
+	if unmarshal(raw, &result) == nil && result.Type == "input_required" {
+		return &result, nil
+	}
+	return nil, nil
+}
+
+// list collects the items of all pages, exactly as they were sent. A server that does not
+// know the method has none.
+func (s *session) list(ctx context.Context, method, member string, limit int64) ([]json.RawMessage, error) {
+	var all []json.RawMessage
+	var size int64
+	seen := map[string]bool{}
+	for cursor := ""; ; {
+		page, next, err := s.listPage(ctx, method, member, cursor)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range page {
+			size += int64(len(item))
+		}
+		all = append(all, page...)
+		if next == "" {
+			return all, nil
+		}
+		if err := checkPages(seen, next, member, len(all), size, limit); err != nil {
+			return nil, err
+		}
+		seen[next] = true
+		cursor = next
+	}
+}
+
+func checkPages(seen map[string]bool, next, member string, count int, size, limit int64) error {
+	e := func(format string, args ...any) error {
+		return core.Errorf(core.KindLimit, "upstream.list", format, args...).WithHint("the server lists its %s without end: report it to its maker", member)
+	}
+	switch {
+	case seen[next]:
+		return e("the server's list of %s runs in a circle: the cursor %q came twice", member, cut(next, 60))
+	case len(seen)+1 >= maxPages:
+		return e("the server's list of %s has more than %d pages", member, maxPages)
+	case count > maxTools:
+		return e("the server lists more than %d %s", maxTools, member)
+	case size > limit:
+		return e("the server's list of %s is over the limit of %s", member, bytesText(limit))
+	}
+	return nil
+}
+
+func (s *session) listPage(ctx context.Context, method, member, cursor string) (items []json.RawMessage, next string, err error) {
+	core.ClaimOf(ctx).Release() // the page before has been read
+	result, err := s.link.call(ctx, &exchange{}, method, listParams(s.meta, cursor))
+	if err != nil {
+		if unknownMethod(err) && cursor == "" {
+			return nil, "", nil
+		}
+		return nil, "", err
+	}
+	var page map[string]json.RawMessage
+	err = unmarshal(result, &page)
+	if err == nil && len(page[member]) > 0 {
+		err = unmarshal(page[member], &items)
+	}
+	if err == nil && len(page["nextCursor"]) > 0 {
+		err = unmarshal(page["nextCursor"], &next) // null is ""
+	}
+	if err != nil {
+		return nil, "", core.Errorf(core.KindUpstreamGone, "upstream.list", "the server's list of %s can't be read: %w", member, err)
+	}
+	return items, next, nil
+}
+
+// listing is what the server said of itself, without tools.
+func (s *session) listing() Listing {
+	r := s.sdk.InitializeResult()
+	l := Listing{Instructions: r.Instructions, Protocol: r.ProtocolVersion, Offers: offers(r.Capabilities)}
+	if r.ServerInfo != nil {
+		l.Name, l.Version = r.ServerInfo.Name, r.ServerInfo.Version
+	}
+	return l
+}

@@ -1,0 +1,286 @@
+//go:build unix
+
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"retort/internal/core"
+)
+
+// read is an envelope of data that came in pieces of n bytes.
+func readEnvelope(data []byte, n, keep int) *envelope {
+	e := &envelope{limit: 1 << 20, keep: keep}
+	for part := range slices.Chunk(data, n) {
+		e.write(part)
+	}
+	return e
+}
+
+// filled is the skeleton with its parts in it again.
+func filled(e *envelope, data []byte) any {
+	var message struct {
+		Result map[string]any `json:"result"`
+	}
+	_ = json.Unmarshal(e.skeleton, &message)
+	for _, p := range e.parts {
+		raw := data[p.Offset : p.Offset+p.Bytes]
+		if p.Index < 0 {
+			var v any
+			_ = json.Unmarshal(raw, &v)
+			message.Result[p.Member] = v
+			continue
+		}
+		var text string
+		_ = json.Unmarshal([]byte(`"`+string(raw)+`"`), &text)
+		in := message.Result["content"].([]any)[p.Index].(map[string]any)
+		if r, ok := in["resource"].(map[string]any); ok && in[p.Member] == nil {
+			in = r
+		}
+		in[p.Member] = text
+	}
+	return any(message.Result)
+}
+
+var messages = []string{
+	`{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"hello \"x\" there, this is long"},{"type":"image","data":"AAAAAAAAAAAAAAAAAAAA","mimeType":"a/b"}],"structuredContent":{"a":[1,2,{"text":"inner"}],"result":{"content":[3]}},"isError":false}}`,
+	`{"result":{"structuredContent":"a string that is long","content":[]},"id":"x","jsonrpc":"2.0"}`,
+	`{"id":1,"result":{"content":[{"type":"resource","resource":{"uri":"a:b","blob":"QUFBQUFBQUFBQUFBQUFBQUFBQUE=","mimeType":"x/y"}},{"type":"resource","resource":{"uri":"a:b","text":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}]}}`,
+	`{"result":{"content":[{"text":"aaaaaaaaaaaaaaaaaaaaaaaaaa"},{"annotations":{"text":"bbbbbbbbbbbbbbbbbbbbbbbbbbbb"},"text":[["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]]}]}}`,
+	`{"result":{"structuredContent":[[[[[[[[[[1,2,3,4,5,6,7,8,9]]]]]]]]]],"_meta":{"content":[{"text":"aaaaaaaaaaaaaaaaaaaaaa"}]}}}`,
+	`[{"result":{"structuredContent":[1,2,3,4,5,6,7,8,9]}}]`,
+	`{"result":{"structuredContent":[1,2,3,4,5,6,7,8,9], "structuredContent":1}}`,
+	`{"result":`, `{"result":{"structuredContent":[1,2,3,4,5,6,}}`, `{"result":[{"text":"aaaaaaaaaaaaaaaaaaaaaaaaa"}]}`, `{"result":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}`,
+}
+
+// What is cut out of a message was never in its skeleton, whatever it was read with.
+func TestSkeletonStaysSmall(t *testing.T) {
+	data := []byte(`{"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 4<<20) + `"}]}}`)
+	e := readEnvelope(data, len(data), 1<<10)
+	if e.end() != nil || len(e.parts) != 1 || cap(e.skeleton) > 4<<10 {
+		t.Errorf("%v, %d parts, room for %d bytes", e.err, len(e.parts), cap(e.skeleton))
+	}
+}
+
+// However a message is cut, its envelope has the verdict of encoding/json, and the skeleton
+// with its parts is the result.
+func FuzzEnvelope(f *testing.F) {
+	for _, m := range messages {
+		f.Add(m, 12)
+	}
+	f.Fuzz(func(t *testing.T, message string, keep int) {
+		data := []byte(message)
+		keep = max(10, keep%100)
+		var last *envelope
+		for _, n := range []int{1, 3, len(data) + 1} {
+			e := readEnvelope(data, n, keep)
+			err := e.end()
+			if err == errTwice || strings.Count(message, "[")+strings.Count(message, "{") > 500 {
+				return
+			}
+			if (err == nil) != json.Valid(data) {
+				t.Fatalf("%s: %v", message, err)
+			}
+			if last != nil && err == nil && (!bytes.Equal(last.skeleton, e.skeleton) || !slices.Equal(last.parts, e.parts)) {
+				t.Fatalf("%s: %s %v, and %s %v", message, last.skeleton, last.parts, e.skeleton, e.parts)
+			}
+			last = e
+		}
+		if last == nil || last.end() != nil || len(last.parts) == 0 {
+			return
+		}
+		var want struct {
+			Result map[string]any `json:"result"`
+		}
+		if !json.Valid(last.skeleton) {
+			t.Fatalf("%s: skeleton %s", message, last.skeleton)
+		}
+		if json.Unmarshal(data, &want) != nil || strings.Contains(message, `\u`) || strings.Count(strings.ToLower(message), `"resource"`) > 1 || !plainKeys(data) {
+			return
+		}
+		got, _ := json.Marshal(filled(last, data))
+		if wanted, _ := json.Marshal(want.Result); !bytes.Equal(got, wanted) {
+			t.Fatalf("%s\ngot  %s\nwant %s\nof %s %v", message, got, wanted, last.skeleton, last.parts)
+		}
+	})
+}
+
+// plainKeys reports whether the names on the way to parts stand once and as usual: what
+// comes twice in other spellings, decoders read in their own way.
+func plainKeys(data []byte) bool {
+	low := bytes.ToLower(data)
+	for _, name := range []string{"result", "content", "structuredcontent"} {
+		if bytes.Count(low, []byte(`"`+name+`"`)) > 1 {
+			return false
+		}
+	}
+	return bytes.Contains(data, []byte(`"result"`))
+}
+
+func TestEnvelopeParts(t *testing.T) {
+	e := readEnvelope([]byte(messages[0]), 1, 12)
+	if err := e.end(); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":""},{"type":"image","data":"","mimeType":"a/b"}],"structuredContent":null,"isError":false}}`
+	if string(e.skeleton) != want {
+		t.Errorf("%s", e.skeleton)
+	}
+	var parts []string
+	for _, p := range e.parts {
+		parts = append(parts, fmt.Sprintf("%d %s %s", p.Index, p.Member, messages[0][p.Offset:p.Offset+p.Bytes]))
+	}
+	if got := strings.Join(parts, "\n"); got != "0 text hello \\\"x\\\" there, this is long\n1 data AAAAAAAAAAAAAAAAAAAA\n-1 structuredContent {\"a\":[1,2,{\"text\":\"inner\"}],\"result\":{\"content\":[3]}}" {
+		t.Errorf("%s", got)
+	}
+	if e := readEnvelope([]byte(messages[6]), 1, 3); e.end() != errTwice {
+		t.Errorf("twice: %v", e.end())
+	}
+}
+
+// large is a server over HTTP whose answers have more than 64 KB.
+func largeHTTP(how string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		body, _ := io.ReadAll(r.Body)
+		_ = json.Unmarshal(body, &m)
+		answer := func(result string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result) }
+		rows := strings.Repeat(`{"a":"b"},`, 40_000)
+		text := answer(`{"content":[],"structuredContent":[` + rows + `1]}`)
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.Method != http.MethodPost:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case m.ID == nil:
+			w.WriteHeader(http.StatusAccepted)
+		case m.Method == "initialize":
+			io.WriteString(w, answer(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`))
+		case m.Method != "tools/call":
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID)
+		case how == "json":
+			io.WriteString(w, text)
+		case how == "broken":
+			w.Header().Set("Content-Length", fmt.Sprint(len(text)))
+			io.WriteString(w, text[:len(text)/2])
+		case how == "text":
+			io.WriteString(w, strings.Repeat(text, 2))
+		default:
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, ": hello\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\nevent: message\ndata: %s\n\n", text[:len(text)-map[string]int{"events cut": 9}[how]])
+		}
+	}
+}
+
+func TestLargeOverHTTP(t *testing.T) {
+	for how, want := range map[string]string{"json": "", "events": "", "broken": "broke off after", "text": "can't be read", "events cut": "can't be read"} {
+		t.Run(how, func(t *testing.T) {
+			srv := httptest.NewServer(largeHTTP(how))
+			defer srv.Close()
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "1.message"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p := newPool(t, Options{Spool: Spool{Dir: dir, Above: 10_000, Bytes: 1 << 20}}, Server{Name: "s", URL: srv.URL})
+			if left, _ := os.ReadDir(dir); len(left) > 0 {
+				t.Error("what a killed engine left is still there")
+			}
+			result, large, err := p.Fetch(t.Context(), "s", "get", nil)
+			if want != "" {
+				var e *core.Error
+				if e = core.AsError(err); e == nil || !strings.Contains(e.Message, want) {
+					t.Errorf("%v, want %s", err, want)
+				}
+			} else if err != nil || large == nil {
+				t.Fatalf("%v %.100s", err, result)
+			} else {
+				data, err := io.ReadAll(large.Part(large.Parts[0]))
+				if err != nil || !json.Valid(data) || len(data) != 400_003 {
+					t.Errorf("%v, %d bytes", err, len(data))
+				}
+				_ = large.Close()
+				if raw, err := p.Call(t.Context(), "s", "get", nil); err != nil || len(raw) < 400_000 {
+					t.Errorf("who can't take it: %v %d bytes", err, len(raw))
+				}
+			}
+			if left, _ := os.ReadDir(dir); len(left) > 0 || p.servers["s"].main.connect.spool.room.Used() != 0 {
+				t.Errorf("left: %v, %d bytes in use", left, p.servers["s"].main.connect.spool.room.Used())
+			}
+		})
+	}
+}
+
+// An answer that is too large for the spool has another cause than one that does not fit beside others.
+func TestSpoolFull(t *testing.T) {
+	s := newSpool(Spool{Dir: t.TempDir(), Above: 1 << 20, Bytes: 4 << 20})
+	other, err := s.room.Take(t.Context(), "other", 2<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := func() ([]byte, error) { return nil, io.EOF }
+	for size, want := range map[int]string{3 << 20: "have used up the shared limit of 4 MB", 5 << 20: "over the limit of 4 MB"} {
+		m := s.take(t.Context(), account{server: "s"}, bytes.Repeat([]byte(" "), size), whole, 1<<20)
+		if got := m.why(1 << 20).Error(); !strings.Contains(got, want) {
+			t.Errorf("%d bytes: %s", size, got)
+		}
+	}
+	other.Free()
+	if m := s.take(t.Context(), account{server: "s"}, bytes.Repeat([]byte(" "), 3<<20), whole, 1<<20); m.full != nil {
+		t.Errorf("with room again: %v", m.full)
+	} else if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// An answer that grows beyond what is free waits for another that is there to its end, and not for one that waits
+// itself.
+func TestSpoolWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSpool(Spool{Dir: t.TempDir(), Above: 1 << 20, Bytes: 4 << 20})
+		none := func() ([]byte, error) { return nil, io.EOF }
+		first := s.take(t.Context(), account{server: "first"}, bytes.Repeat([]byte(" "), 3<<20), none, 1<<20)
+		var second *spooled
+		go func() {
+			second = s.take(t.Context(), account{server: "second"}, bytes.Repeat([]byte(" "), 2<<20), none, 1<<20)
+		}()
+		synctest.Wait()
+		if first.full != nil || second != nil {
+			t.Fatalf("it did not wait: %v, %v", first.full, second)
+		}
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if second == nil || second.full != nil {
+			t.Fatalf("with room again: %+v", second)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var third *spooled
+		go func() {
+			third = s.take(ctx, account{server: "third"}, bytes.Repeat([]byte(" "), 3<<20), none, 1<<20)
+		}()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if third == nil || third.full == nil || s.room.Used() != second.size {
+			t.Errorf("after its call has ended: %+v", third)
+		}
+		if err := second.Close(); err != nil || s.room.Used() != 0 {
+			t.Error(err, s.room.Used())
+		}
+	})
+}

@@ -1,0 +1,76 @@
+package client
+
+import (
+	"time"
+
+	"retort/internal/core"
+)
+
+// State is where a server stands.
+type State string
+
+// The states of a server.
+const (
+	StateIdle       State = "idle"       // not used yet, or ended and not needed since
+	StateConnecting State = "connecting" // starting or being restarted
+	StateReady      State = "ready"
+	StateFailing    State = "failing" // failed; the next use waits a moment and tries again
+	StateOpen       State = "open"    // failed too often: uses fail at once until RetryAt
+	StateInvalid    State = "invalid" // cannot be used as configured
+	StateClosed     State = "closed"
+)
+
+// Status is what is known of a server without asking it.
+type Status struct {
+	Server     string
+	State      State
+	Transport  string // "stdio", "http", "sse" or "dial"; what answered last
+	Protocol   string // negotiated version, empty before the first connection
+	Name       string // of the implementation
+	Version    string // of the implementation
+	Since      time.Time
+	Connects   int // successful ones
+	Restarts   int // successful ones after the first
+	Failures   int // in a row
+	RetryAt    time.Time
+	LastError  *core.Error
+	Connect    time.Duration // how long the last connecting took
+	Latency    time.Duration // of the last answered request
+	PID        int           // of the child process; 0 if there is none
+	Stderr     []string      // the last lines, cut and without terminal sequences
+	Rubbish    Rubbish
+	Unanswered int // pings in a row that it has not answered, after a call that it did not answer
+	Isolation  Isolation
+	Instances  int // beside the one that all else here is about
+}
+
+// Rubbish is what a server wrote where only JSON-RPC messages belong.
+type Rubbish struct {
+	Lines   int      // skipped lines that are no message
+	Strays  int      // messages that answer no call of ours
+	Samples []string // the last few lines
+}
+
+// Status tells how a server is; the State of an unknown one is StateInvalid.
+func (p *Pool) Status(server string) Status {
+	n, err := p.instances(server)
+	if err != nil {
+		return Status{Server: server, State: StateInvalid, LastError: err}
+	}
+	st := n.main.status()
+	st.Instances, st.Isolation = n.count(), n.keep
+	return st
+}
+
+// Connection counts the connections that were made to a server so far; up says that
+// the last of them stands.
+func (p *Pool) Connection(server string) (count int, up bool) {
+	n, err := p.instances(server)
+	if err != nil {
+		return 0, false
+	}
+	s := n.main
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.connects, s.session != nil && !s.session.link.isDown()
+}

@@ -1,0 +1,234 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+)
+
+const (
+	// terminateGrace is how long a server has to end: after the end of its
+	// input a third of it, after the request to terminate the rest.
+	terminateGrace = time.Second
+	// exitPatience is how long to wait for a server that closed its output to exit,
+	// so that its exit status can be reported. After the exit, the rest of its output
+	// is read for as long again.
+	exitPatience = time.Second
+)
+
+// startStdio starts the command of spec and returns the wire to it.
+func startStdio(spec Server, processes Starter, stderr io.Writer, a account, place *spool) (wire, int, *core.Error) {
+	cmd, err := command(spec)
+	if err != nil {
+		return nil, 0, errStart(spec, err)
+	}
+	pipes, err := openPipes(cmd)
+	if err != nil {
+		return nil, 0, errStart(spec, err)
+	}
+	process, err := processes.Start(cmd)
+	pipes.closeTheirs()
+	if err != nil {
+		pipes.closeOurs()
+		return nil, 0, errStart(spec, err)
+	}
+	logged := make(chan struct{})
+	go func() {
+		defer close(logged)
+		_, _ = io.Copy(stderr, pipes.stderr)
+	}()
+	go func() {
+		<-process.Done()
+		pipes.expire(spec.exit)
+	}()
+	return &stream{
+		in: pipes.stdout, out: pipes.stdin, limit: spec.MaxMessage, account: a, spool: place,
+		ended: func(error) *core.Error { return errEnded(process, logged, spec.exit) },
+		finish: func() {
+			if !within(process.Done(), terminateGrace/3) {
+				process.Stop(terminateGrace - terminateGrace/3)
+			}
+			pipes.closeOurs()
+			<-logged
+		},
+	}, process.PID(), nil
+}
+
+// within reports whether c is closed before d is over.
+func within(c <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-c:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// child is the process of a server, such as a *reaper.Process.
+type child interface {
+	Done() <-chan struct{}
+	State() string
+	Stop(grace time.Duration)
+}
+
+// errEnded returns the error for a server that closed its output, with its exit
+// status. It kills the process if it does not exit within patience. If the process
+// exits, errEnded waits up to patience again for logged, which is closed when the
+// last lines of the server's log have been read.
+func errEnded(process child, logged <-chan struct{}, patience time.Duration) *core.Error {
+	if !within(process.Done(), patience) {
+		process.Stop(0)
+		return core.Errorf(core.KindUpstreamGone, opReceive, "the server closed its output without exiting")
+	}
+	within(logged, patience)
+	return core.Errorf(core.KindUpstreamGone, opReceive, "the server process ended: %s", process.State())
+}
+
+func errStart(spec Server, err error) *core.Error {
+	e := core.Errorf(core.KindUpstreamGone, "upstream.start", "the server can't be started: %w", err)
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		return e.WithHint("install %s, or give its full path as the command", spec.Command)
+	}
+	return e
+}
+
+// command is the process of spec, not yet started. A bare command name is looked
+// up in the PATH that the server will see.
+func command(spec Server) (*exec.Cmd, error) {
+	env := environment(os.Environ(), spec.Env)
+	path, err := lookPath(spec.Command, env)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(path, spec.Args...)
+	cmd.Args[0] = spec.Command
+	cmd.Dir, cmd.Env = spec.Dir, env
+	return cmd, nil
+}
+
+func lookPath(name string, env []string) (string, error) {
+	path := variable(env, "PATH")
+	if filepath.Base(name) != name || path == os.Getenv("PATH") {
+		return exec.LookPath(name)
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if found, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(found) {
+			return found, nil
+		}
+	}
+	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+}
+
+func variable(env []string, name string) string {
+	for _, kv := range env {
+		if k, v, _ := strings.Cut(kv, "="); sameVariable(k, name) {
+			return v
+		}
+	}
+	return ""
+}
+
+// environment is what a server sees: the variables that say who and where the
+// user is, none that may hold a secret, and what is configured.
+func environment(own []string, configured map[string]string) []string {
+	var env []string
+	for _, kv := range own {
+		name, _, _ := strings.Cut(kv, "=")
+		if _, set := configured[name]; inherited(name) && !set {
+			env = append(env, kv)
+		}
+	}
+	for name, value := range configured {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+func inherited(name string) bool {
+	for _, n := range inheritedNames() {
+		if sameVariable(n, name) {
+			return true
+		}
+	}
+	return strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_")
+}
+
+// pipes are the standard streams of a child, with the ends that it gets.
+type pipes struct {
+	stdin          *os.File
+	stdout, stderr *os.File
+	theirs         []*os.File
+}
+
+func openPipes(cmd *exec.Cmd) (*pipes, error) {
+	p := &pipes{}
+	inR, inW, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	p.stdin, p.theirs = inW, append(p.theirs, inR)
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		p.closeAll()
+		return nil, err
+	}
+	p.stdout, p.theirs = outR, append(p.theirs, outW)
+	errR, errW, err := os.Pipe()
+	if err != nil {
+		p.closeAll()
+		return nil, err
+	}
+	p.stderr, p.theirs = errR, append(p.theirs, errW)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = inR, outW, errW
+	return p, nil
+}
+
+func (p *pipes) closeTheirs() {
+	for _, f := range p.theirs {
+		_ = f.Close()
+	}
+}
+
+func (p *pipes) closeOurs() {
+	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
+		_ = f.Close() // closing nil is an error, not a panic
+	}
+}
+
+// expire makes reads of the server's output fail after patience. It is called when the
+// server has exited, because a daemon that the server started may hold the pipes open.
+func (p *pipes) expire(patience time.Duration) {
+	soon := time.Now().Add(patience)
+	_ = p.stdout.SetReadDeadline(soon)
+	_ = p.stderr.SetReadDeadline(soon)
+}
+
+func (p *pipes) closeAll() {
+	p.closeTheirs()
+	p.closeOurs()
+}
+
+// startDial connects to a server in this process.
+func startDial(ctx context.Context, spec Server, a account, place *spool) (wire, *core.Error) {
+	conn, err := spec.Dial(ctx)
+	if err != nil {
+		return nil, core.Errorf(core.KindUpstreamGone, "upstream.start", "the server can't be reached: %w", err)
+	}
+	closing := sync.OnceFunc(func() { _ = conn.Close() })
+	return &stream{
+		in: conn, out: conn, limit: spec.MaxMessage, account: a, spool: place, finish: closing,
+		ended: func(err error) *core.Error {
+			return core.Errorf(core.KindUpstreamGone, opReceive, "the connection to the server ended: %w", err)
+		},
+	}, nil
+}

@@ -1,0 +1,476 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"retort/internal/core"
+)
+
+const (
+	headerSession   = "Mcp-Session-Id"
+	headerProtocol  = "Mcp-Protocol-Version"
+	headerLastEvent = "Last-Event-Id"
+
+	noticeTimeout  = 10 * time.Second // of a message that nobody waits for
+	goodbyeTimeout = time.Second      // of the end of a session
+	longestSession = 1 << 10
+	maxResumes     = 5 // of a broken stream, in a row without an event
+	maxReopens     = 8 // of the server's own stream, likewise
+)
+
+// streamable is the wire of Streamable HTTP: one POST for each message, the
+// answer to a call in the response.
+type streamable struct {
+	at       *endpoint
+	limit    int64
+	bindings *bindings
+	account  account
+	spool    *spool
+
+	link *link
+	wg   sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	session  string // id that the server gave, empty if none
+	gone     bool   // the server does not know the session any more
+	protocol string // negotiated with initialize, empty if there was none
+}
+
+func startHTTP(spec Server, b *bindings, a account, place *spool) (wire, *core.Error) {
+	at, err := newEndpoint(spec)
+	if err != nil {
+		return nil, err
+	}
+	return &streamable{at: at, limit: spec.MaxMessage, bindings: b, account: a, spool: place}, nil
+}
+
+func (h *streamable) start(l *link) { h.link = l }
+
+// send starts the request of a call and waits for that of anything else. What
+// happens to notifications and answers has no consequences.
+func (h *streamable) send(ctx context.Context, m outgoing) error {
+	if !h.begin() {
+		return errClosed()
+	}
+	if m.call != nil {
+		go func() {
+			defer h.wg.Done()
+			h.call(ctx, m)
+		}()
+		return nil
+	}
+	defer h.wg.Done()
+	ctx, cancel := context.WithTimeout(ctx, noticeTimeout)
+	defer cancel()
+	defer context.AfterFunc(h.link.ctx, cancel)()
+	if resp, err := h.post(ctx, m); err == nil {
+		_ = resp.Body.Close()
+	}
+	if req, ok := m.msg.(*jsonrpc.Request); ok && req.Method == methodInitialized {
+		h.listen()
+	}
+	return nil
+}
+
+// begin counts a user of the wire, unless it is closed.
+func (h *streamable) begin() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	h.wg.Add(1)
+	return true
+}
+
+func (h *streamable) close() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.link.fail(errClosed())
+	h.goodbye()
+	h.wg.Wait()
+	h.at.close()
+}
+
+// goodbye ends the session, if there is one and the server still knows it.
+func (h *streamable) goodbye() {
+	header := h.header(nil)
+	h.mu.Lock()
+	known := h.session != "" && !h.gone
+	h.mu.Unlock()
+	if !known {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTimeout)
+	defer cancel()
+	if resp, err := h.at.once(ctx, message{method: http.MethodDelete, url: h.at.url, header: header}); err == nil {
+		_ = resp.Body.Close()
+	}
+}
+
+// call makes the request of a call and delivers an answer, whatever happens.
+func (h *streamable) call(ctx context.Context, m outgoing) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.link.ctx, cancel)()
+	if m.call.method == methodListen {
+		h.subscribe(ctx, m)
+		return
+	}
+	resp, err := h.post(ctx, m)
+	if err == nil {
+		err = h.receive(ctx, m, resp)
+	}
+	if err != nil && ctx.Err() == nil {
+		h.link.deliver(&jsonrpc.Response{ID: m.call.id, Error: err})
+	}
+}
+
+// post sends m and returns a successful response.
+func (h *streamable) post(ctx context.Context, m outgoing) (*http.Response, *core.Error) {
+	header := h.header(m.msg)
+	header.Set("Content-Type", "application/json")
+	header.Set("Accept", "application/json, text/event-stream")
+	var sent func()
+	if m.call != nil {
+		sent = func() { m.call.sent.Store(true) }
+	}
+	resp, err := h.at.do(ctx, message{method: http.MethodPost, url: h.at.url, body: m.data, header: header, sent: sent})
+	if err != nil {
+		m.refused(err)
+		return nil, err
+	}
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		return resp, nil
+	}
+	return nil, h.refused(m, resp, header)
+}
+
+// refused reads why the server did not accept a message.
+func (h *streamable) refused(m outgoing, resp *http.Response, header http.Header) *core.Error {
+	if m.call != nil && resp.StatusCode < 500 {
+		m.call.sent.Store(false) // seen, and not executed
+	}
+	if resp.StatusCode == http.StatusNotFound && header.Get(headerSession) != "" {
+		_ = resp.Body.Close()
+		h.sessionGone()
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server has ended the session: %w", errSessionGone)
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	resp.Body.Close()
+	if msgs, ok := decode(body); ok && len(msgs) == 1 {
+		if r, ok := msgs[0].(*jsonrpc.Response); ok && r.Error != nil {
+			return errRefused(resp, r.Error)
+		}
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return errStatus(resp)
+}
+
+func (h *streamable) sessionGone() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.gone = true
+}
+
+// errRefused is a JSON-RPC error that came with an HTTP error status.
+func errRefused(resp *http.Response, cause error) *core.Error {
+	var rpc *jsonrpc.Error
+	if !errors.As(cause, &rpc) {
+		return errStatus(resp)
+	}
+	e := explainRPC("upstream.http", rpc)
+	e.Err = errors.Join(rpc, statusError(resp.StatusCode))
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+		e.Kind = core.KindUpstreamGone
+		return errAuthorization(resp, e)
+	}
+	return e
+}
+
+// receive takes in the response to a call.
+func (h *streamable) receive(ctx context.Context, m outgoing, resp *http.Response) *core.Error {
+	if m.call.method == methodInitialize {
+		h.keepSession(resp)
+	}
+	switch kind := mediaType(resp); kind {
+	case "application/json":
+		return h.receiveJSON(ctx, m, resp)
+	case "text/event-stream":
+		return h.receiveStream(ctx, m, resp)
+	default:
+		_ = resp.Body.Close()
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server answered a call with HTTP %d and content of type %q, which is no MCP message",
+			resp.StatusCode, cut(kind, 100)).WithHint("check that the url is that of the server's MCP endpoint")
+	}
+}
+
+func (h *streamable) receiveJSON(ctx context.Context, m outgoing, resp *http.Response) *core.Error {
+	defer resp.Body.Close()
+	count := counting{account: h.account}
+	defer func() { count.free() }()
+	body, large, err := h.readBody(ctx, resp.Body, &count)
+	switch {
+	case large != nil:
+		if large.broken != nil {
+			return large.brokenOff(core.Errorf(core.KindUpstreamGone, "upstream.http", "%w", large.broken))
+		}
+		body, held, err := h.takeLarge(ctx, m, large)
+		if body == nil {
+			return err
+		}
+		defer free(held)
+		if msgs, ok := decode(body); ok && h.take(m, msgs) {
+			return nil
+		}
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's answer is not one to this call")
+	case errors.As(err, new(*tooLong)):
+		return errTooLong(h.limit)
+	case err != nil:
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's answer broke off after %d bytes: %w", len(body), err)
+	}
+	msgs, ok := decode(body)
+	if !ok {
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's answer is no MCP message: %s", beginning(string(body), 200))
+	}
+	if !h.take(m, msgs) {
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's answer is not one to this call")
+	}
+	return nil
+}
+
+// readBody reads a body into memory, or into the spool if it is too large for that.
+func (h *streamable) readBody(ctx context.Context, r io.Reader, count *counting) (body []byte, large *spooled, err error) {
+	body = make([]byte, 0, 512)
+	for {
+		if len(body) == cap(body) {
+			if !count.grow(2 * int64(cap(body))) {
+				break
+			}
+			body = slices.Grow(body, cap(body))
+		}
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case h.spool.takes(int64(len(body))) || int64(len(body)) > h.limit:
+			return h.spoolBody(ctx, body, r, count)
+		case err == io.EOF:
+			return body, nil, nil
+		case err != nil:
+			return body, nil, err
+		}
+	}
+	return h.spoolBody(ctx, body, r, count)
+}
+
+// spoolBody puts a body into the spool that began with head.
+func (h *streamable) spoolBody(ctx context.Context, head []byte, r io.Reader, count *counting) ([]byte, *spooled, error) {
+	if h.spool == nil {
+		return nil, nil, &tooLong{limit: h.limit}
+	}
+	rest := parts(r)
+	return nil, h.spool.take(ctx, h.account, head, func() ([]byte, error) {
+		count.free() // head is on disk
+		return rest()
+	}, h.limit), nil
+}
+
+// parts yields a body part by part.
+func parts(body io.Reader) func() ([]byte, error) {
+	buf := make([]byte, 64<<10)
+	var end error
+	return func() ([]byte, error) {
+		if end != nil {
+			return nil, end
+		}
+		var n int
+		n, end = body.Read(buf)
+		return buf[:n], nil
+	}
+}
+
+// takeLarge deals with a message that is not in memory. again is it where it is small enough to
+// be treated as any other, and held is freed after that; err is why there is no answer.
+func (h *streamable) takeLarge(ctx context.Context, m outgoing, large *spooled) (again []byte, held core.Held, err *core.Error) {
+	if large.full != nil {
+		return nil, nil, large.why(h.limit)
+	}
+	if id := large.id(); id == m.call.id && (h.link.settleSpooled(id, large) || h.link.park(id, large, h.limit)) {
+		return nil, nil, nil
+	}
+	defer large.Close()
+	if large.readable() {
+		if data, held := h.link.again(ctx, large, h.limit); data != nil {
+			return data, held, nil
+		}
+	}
+	return nil, nil, large.why(h.limit)
+}
+
+// take delivers messages and reports whether the answer to m was among them.
+func (h *streamable) take(m outgoing, msgs []jsonrpc.Message) bool {
+	answered := false
+	for _, msg := range msgs {
+		if r, ok := msg.(*jsonrpc.Response); ok && (r.ID == m.call.id || !r.ID.IsValid() && r.Error != nil) {
+			r.ID = m.call.id
+			answered = true
+			h.negotiated(m, r)
+		}
+		h.link.deliverOn(m.call, msg)
+	}
+	return answered
+}
+
+// receiveStream reads the stream that answers a call, and resumes it where it
+// broke off if the server numbers its events.
+func (h *streamable) receiveStream(ctx context.Context, m outgoing, resp *http.Response) *core.Error {
+	last, idle := "", 0
+	for {
+		in := newEvents(ctx, resp.Body, h.limit, h.account, h.spool)
+		in.id = last
+		answered, err := h.readAnswer(ctx, m, in)
+		in.free()
+		finish(resp.Body, answered)
+		switch {
+		case answered || ctx.Err() != nil:
+			return nil
+		case isTooLong(err):
+			return errTooLong(h.limit)
+		case in.id == "":
+			return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server ended the stream without an answer: %w", err)
+		case in.id == last:
+			idle++
+		default:
+			last, idle = in.id, 0
+		}
+		var failed *core.Error
+		if resp, failed = h.resume(ctx, last, in.retry, idle); failed != nil {
+			return failed
+		}
+	}
+}
+
+func (h *streamable) readAnswer(ctx context.Context, m outgoing, in *events) (bool, error) {
+	for {
+		ev, err := in.next()
+		if err != nil {
+			return false, err
+		}
+		var held core.Held
+		if ev.large != nil {
+			var failed *core.Error
+			if ev.data, held, failed = h.takeLarge(ctx, m, ev.large); failed != nil {
+				h.link.deliver(&jsonrpc.Response{ID: m.call.id, Error: failed})
+			}
+			if ev.data == nil {
+				return true, nil
+			}
+		}
+		answered := ev.name == "message" && h.takeEvent(m, ev.data)
+		if free(held); answered {
+			return true, nil
+		}
+	}
+}
+
+// takeEvent delivers the messages of an event and reports whether the answer to m was among them.
+func (h *streamable) takeEvent(m outgoing, data []byte) bool {
+	msgs, ok := decode(data)
+	if !ok {
+		id := h.link.refuse(data)
+		return id.IsValid() && id == m.call.id
+	}
+	return h.take(m, msgs)
+}
+
+// resume asks for the rest of a stream after the event last.
+func (h *streamable) resume(ctx context.Context, last string, retry time.Duration, idle int) (*http.Response, *core.Error) {
+	var failed *core.Error
+	for try := idle; try <= maxResumes; try++ {
+		if !pause(ctx, reopenDelay(retry, try)) {
+			return nil, errClosed()
+		}
+		resp, err := h.get(ctx, last)
+		switch {
+		case err != nil:
+			failed = err
+		case resp.StatusCode == http.StatusOK && mediaType(resp) == "text/event-stream":
+			return resp, nil
+		default:
+			return nil, errStatus(resp)
+		}
+	}
+	if failed == nil {
+		failed = core.Errorf(core.KindUpstreamGone, "upstream.http", "the server breaks off the stream again and again")
+	}
+	return nil, failed
+}
+
+func reopenDelay(retry time.Duration, try int) time.Duration {
+	if retry > 0 {
+		return retry
+	}
+	delay := min(firstDelay<<min(try, 20), longestRetry)
+	return delay/2 + time.Duration(jitter()*float64(delay))
+}
+
+func (h *streamable) get(ctx context.Context, last string) (*http.Response, *core.Error) {
+	header := h.header(nil)
+	header.Set("Accept", "text/event-stream")
+	if last != "" {
+		header.Set(headerLastEvent, last)
+	}
+	return h.at.once(ctx, message{method: http.MethodGet, url: h.at.url, header: header})
+}
+
+// finish closes a body. After an answer the rest, usually nothing, is read for a
+// moment, since that lets the connection be used again.
+func finish(body io.ReadCloser, answered bool) {
+	if answered {
+		timer := time.AfterFunc(100*time.Millisecond, func() { _ = body.Close() })
+		defer timer.Stop()
+		_, _ = io.CopyN(io.Discard, body, 16<<10)
+	}
+	_ = body.Close()
+}
+
+func isTooLong(err error) bool {
+	var long *tooLong
+	return errors.As(err, &long)
+}
+
+// keepSession notes the session id that came with the answer to initialize.
+func (h *streamable) keepSession(resp *http.Response) {
+	id := resp.Header.Get(headerSession)
+	if len(id) > longestSession {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.session = id
+}
+
+// negotiated notes what the answer to initialize says.
+func (h *streamable) negotiated(m outgoing, r *jsonrpc.Response) {
+	if m.call.method != methodInitialize || r.Error != nil {
+		return
+	}
+	var result struct {
+		Protocol string `json:"protocolVersion"`
+	}
+	_ = unmarshal(r.Result, &result)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.protocol = result.Protocol
+}

@@ -1,0 +1,95 @@
+package client
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	tailLines = 100
+	tailWidth = 500 // bytes kept of one line
+)
+
+// tail keeps the last lines of what is written to it, each cut to tailWidth
+// bytes and freed from terminal sequences and control characters. Its memory is
+// bounded whatever is written.
+type tail struct {
+	written atomic.Int64 // bytes
+
+	mu    sync.Mutex
+	lines []string
+	line  []byte // the unfinished one, cut
+	esc   escape
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.written.Add(int64(len(p)))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range p {
+		switch {
+		case c == '\n':
+			t.endLine()
+		case t.esc.swallows(c):
+		case len(t.line) < tailWidth && (c >= ' ' && c != 0x7f || c == '\t'):
+			t.line = append(t.line, c)
+		}
+	}
+	return len(p), nil
+}
+
+func (t *tail) endLine() {
+	t.esc = 0
+	line := strings.ToValidUTF8(string(bytes.TrimRight(t.line, " \t")), "")
+	t.line = t.line[:0]
+	if line == "" {
+		return
+	}
+	if len(t.lines) == tailLines {
+		copy(t.lines, t.lines[1:])
+		t.lines = t.lines[:tailLines-1]
+	}
+	t.lines = append(t.lines, line)
+}
+
+// last returns the last n lines, oldest first, an unfinished one included.
+func (t *tail) last(n int) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := t.lines
+	if rest := strings.TrimSpace(strings.ToValidUTF8(string(t.line), "")); rest != "" {
+		lines = append(lines[:len(lines):len(lines)], rest)
+	}
+	return append([]string(nil), lines[max(0, len(lines)-n):]...)
+}
+
+// escape is how far a terminal sequence (ECMA-48) has been read.
+type escape byte
+
+const (
+	escapeStart   escape = iota + 1 // after ESC
+	escapeControl                   // in ESC [ …: ends with a letter or so
+	escapeString                    // in ESC ] … and the like: ends with BEL or ESC \
+)
+
+func (e *escape) swallows(c byte) bool {
+	switch {
+	case c == 0x1b:
+		*e = escapeStart
+	case *e == 0:
+		return false
+	case *e == escapeStart && c == '[':
+		*e = escapeControl
+	case *e == escapeStart && bytes.IndexByte([]byte("]PX^_"), c) >= 0:
+		*e = escapeString
+	case *e == escapeStart && c >= 0x20 && c <= 0x2f:
+		// an intermediate byte: the final one follows
+	case *e == escapeControl && (c < 0x40 || c > 0x7e):
+	case *e == escapeString && c != 0x07:
+	default:
+		*e = 0
+	}
+	return true
+}

@@ -1,0 +1,315 @@
+// Package client is the pool of MCP clients towards the user's servers. It
+// connects lazily and in parallel, speaks every version of the protocol over
+// standard input and output, Streamable HTTP and legacy SSE, keeps the exact
+// bytes that servers send, and restarts what dies. One broken server never hurts
+// another, and no call whose outcome is unknown is made twice.
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"os/exec"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"retort/internal/base/memory"
+	"retort/internal/base/reaper"
+	"retort/internal/core"
+)
+
+// Server is one upstream as configured. Exactly one of Command, URL and Dial is
+// set. Zero durations and sizes mean the defaults.
+type Server struct {
+	Name string
+
+	Command string // started as a child process: JSON lines over its standard streams
+	Args    []string
+	Env     map[string]string // added to a small safe part of the own environment
+	Dir     string            // working directory; empty = the own
+
+	URL     string
+	Headers map[string]string // sent to the origin of URL and nowhere else
+	Auth    Authorizer        // gives requests their credentials; may be nil
+
+	// Dial connects to a server in this process: JSON lines over the stream.
+	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
+
+	// Transport is "stdio", "http" (Streamable HTTP, or legacy SSE if the server
+	// refuses) or "sse"; empty = by what is set.
+	Transport string
+
+	ConnectTimeout time.Duration // default 60 s: the first npx of a package downloads it
+	CallTimeout    time.Duration // of one call or one listing; default 60 s
+	MaxMessage     int64         // bytes of one message from the server that is held in memory; default 64 MiB
+
+	// Client is what the server may have from the client whose calls are made.
+	Client Client
+	// Isolation says who shares an instance of the server; see there for the default.
+	Isolation Isolation
+	// Stateful says that the server remembers what it was told: principals don't share it,
+	// and it does not end because it is idle unless Idle says when.
+	Stateful bool
+	// Idle is after how long without a call an instance ends, to begin again with the next
+	// one; below 0 means never. Default 10 min, but never for what is shared and no process.
+	Idle time.Duration
+	// Instances bounds how many run beside the one that lists the tools; default 16.
+	Instances int
+
+	// Err is what is wrong with the configuration of this server, such as an
+	// unset variable. The server is listed, and every use answers Err.
+	Err error
+
+	probe time.Duration // how long server/discover may take; default 2 s
+	exit  time.Duration // how long to wait for a server that closed its output to exit; default exitPatience
+
+	// dial connects to the host of URL; over TCP if nil.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Options are what all servers of a Pool share.
+type Options struct {
+	ClientVersion string // sent to servers together with the name "retort"
+
+	// OnChange is told that the tools of a server may have changed: 200 ms after
+	// the last such notification, and after a restart. It is called from a
+	// goroutine of its own and may call the Pool.
+	OnChange func(server string)
+
+	// Identify returns the name of a tool and the pin of its definition, a text that differs if
+	// two definitions do; both are empty if the definition can't be used. With it calls whose
+	// context has a pin (core.WithPin) are sent only where the server lists that definition. Nil:
+	// definitions are not compared.
+	Identify func(definition json.RawMessage) (name, pin string)
+
+	// OnNews is told of notifications about resources and prompts, and to whose instance of the
+	// server they came; nobody's for the one that all share. It must not wait.
+	OnNews func(server string, owner core.Caller, method string, params json.RawMessage)
+
+	// Spool is where answers go that are too large for memory. Without a folder they are
+	// refused.
+	Spool Spool
+
+	// Memory is what answers may take in memory; nil means a budget of the Pool's own.
+	Memory *memory.Budget
+
+	// ExitPatience is how long to wait for a server that closed its output to exit, so that
+	// its exit status can be reported; default 1 s.
+	ExitPatience time.Duration
+
+	// Processes starts the stdio servers; nil means a reaper.Reaper without a
+	// helper process, closed together with the Pool.
+	Processes Starter
+
+	// Log is told when a server is connected, lost or fails; nil means nobody.
+	// It is called while a server is locked, so it must not wait.
+	Log *slog.Logger
+}
+
+// Authorizer gives the requests to one HTTP server their credentials. It is used
+// by several goroutines, Authorize by one of each instance at a time. The core.Caller
+// of ctx is that of the instance.
+type Authorizer interface {
+	// Authorization returns the value of the header of that name, empty for none.
+	Authorization(ctx context.Context) (string, error)
+	// Authorize obtains credentials after the server refused req with resp, a
+	// 401 or 403, whose body it closes. If it returns nil, the request is made
+	// once more.
+	Authorize(ctx context.Context, req *http.Request, resp *http.Response) error
+}
+
+// Personal is an Authorizer that has other credentials for each caller.
+type Personal interface {
+	Authorizer
+	// For has the credentials of one caller. Those of the instance that everybody shares, or
+	// that lists the tools, are the Authorizer's own.
+	For(c core.Caller) Authorizer
+}
+
+// Starter starts child processes that can't outlive this process;
+// *reaper.Reaper is one.
+type Starter interface {
+	Start(cmd *exec.Cmd) (*reaper.Process, error)
+}
+
+// Listing is what a server says of itself.
+type Listing struct {
+	Tools        []json.RawMessage // the exact definitions, in the server's order
+	Instructions string
+	Name         string // of the implementation
+	Version      string // of the implementation
+	Protocol     string // negotiated version, as in "2025-11-25"
+	Offers       Offers
+}
+
+// ErrOutcomeUnknown is what errors.Is finds in the error of a call that the
+// server may have executed although no answer came.
+var ErrOutcomeUnknown = core.ErrOutcomeUnknown
+
+// Pool holds one client for each server, and more where callers are kept apart. It is safe for use by several
+// goroutines. All its errors are *core.Error.
+type Pool struct {
+	base   context.Context
+	o      Options
+	place  *spool
+	own    *reaper.Reaper // nil if Options.Processes was set
+	memory *memory.Budget // nil if Options.Memory was set
+	cancel context.CancelFunc
+	level  atomic.Pointer[string] // of the log lines that clients want
+	ending sync.WaitGroup         // of servers that were dropped
+
+	mu       sync.RWMutex
+	servers  map[string]*instances
+	dropped  map[string]*core.Error // why, by name
+	revision uint64
+}
+
+// New makes a pool; it starts nothing. Of servers with the same name the last
+// one counts.
+func New(servers []Server, o Options) *Pool {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &Pool{base: ctx, cancel: cancel, servers: map[string]*instances{}, dropped: map[string]*core.Error{}, revision: 1}
+	if o.Processes == nil {
+		p.own = reaper.New()
+		o.Processes = p.own
+	}
+	if o.Memory == nil {
+		p.memory = memory.New(memory.Auto())
+		o.Memory = p.memory
+	}
+	p.o, p.place = o, newSpool(o.Spool)
+	for _, spec := range servers {
+		p.servers[spec.Name] = p.instancesOf(spec)
+	}
+	return p
+}
+
+// Names lists the servers, sorted.
+func (p *Pool) Names() []string {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return slices.Sorted(maps.Keys(p.servers))
+}
+
+// Call calls a tool and returns the server's CallToolResult, byte for byte; one
+// with isError set is no error here. args must be a JSON object; nil means {}. The
+// core.Caller of ctx says which instance of the server is called.
+//
+// A call is sent at most once, except when it certainly did not reach the server.
+// An error for which errors.Is(err, ErrOutcomeUnknown) holds leaves open whether
+// the call took effect.
+func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+	result, _, err := p.fetch(ctx, server, tool, args, false)
+	return result, err
+}
+
+// Fetch is Call for who can take an answer that is not in memory: with such a one result is
+// nil, and the caller closes it.
+func (p *Pool) Fetch(ctx context.Context, server, tool string, args json.RawMessage) (result json.RawMessage, large *core.Spooled, err error) {
+	return p.fetch(ctx, server, tool, args, true)
+}
+
+func (p *Pool) fetch(ctx context.Context, server, tool string, args json.RawMessage, spools bool) (json.RawMessage, *core.Spooled, error) {
+	s, done, err := p.taken(ctx, server)
+	if err != nil {
+		return nil, nil, err.At(server, tool)
+	}
+	defer done()
+	result, large, err := s.call(ctx, tool, args, spools)
+	if err != nil {
+		return nil, nil, err.At(server, tool)
+	}
+	if large != nil {
+		return nil, large, nil
+	}
+	return result, nil, nil
+}
+
+// List asks a server for all its tools.
+func (p *Pool) List(ctx context.Context, server string) (Listing, error) {
+	s, err := p.server(server)
+	if err != nil {
+		return Listing{}, err.At(server, "")
+	}
+	l, err := s.list(ctx)
+	if err != nil {
+		return Listing{}, err.At(server, "")
+	}
+	return l, nil
+}
+
+// ListAll lists every server, all at once. each is called once per server, as
+// they answer, never twice at the same time. ListAll returns after the last one.
+func (p *Pool) ListAll(ctx context.Context, each func(server string, l Listing, err error)) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, name := range p.Names() {
+		wg.Go(func() {
+			l, err := p.List(ctx, name)
+			mu.Lock()
+			defer mu.Unlock()
+			each(name, l, err)
+		})
+	}
+	wg.Wait()
+}
+
+// Close ends every connection and every process and returns when nothing is
+// left, within a few seconds. Calls under way end with an error.
+func (p *Pool) Close() error {
+	p.cancel()
+	var wg sync.WaitGroup
+	for _, s := range p.all() {
+		wg.Go(s.close)
+	}
+	wg.Wait()
+	p.ending.Wait()
+	if p.own != nil {
+		p.own.Close(0)
+	}
+	if p.memory != nil {
+		_ = p.memory.Close()
+	}
+	return nil
+}
+
+// taken is the instance of a server for the caller of ctx, which does not end before done.
+func (p *Pool) taken(ctx context.Context, name string) (_ *serverConn, done func(), _ *core.Error) {
+	n, err := p.instances(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	return n.take(ctx)
+}
+
+// server is the instance of a server that lists its tools.
+func (p *Pool) server(name string) (*serverConn, *core.Error) {
+	n, err := p.instances(name)
+	if err != nil {
+		return nil, err
+	}
+	return n.main, nil
+}
+
+func (p *Pool) instances(name string) (*instances, *core.Error) {
+	p.mu.RLock()
+	n, why := p.servers[name], p.dropped[name]
+	p.mu.RUnlock()
+	if n != nil {
+		return n, nil
+	}
+	if why != nil {
+		return nil, why
+	}
+	e := core.Errorf(core.KindToolNotFound, "upstream", "there is no server %q", name)
+	if near := core.Nearest(name, p.Names(), 3); len(near) > 0 {
+		return nil, e.WithHint("did you mean %q?", near[0])
+	}
+	return nil, e
+}

@@ -1,0 +1,286 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+// maxWatched bounds the resources of one server of which clients hear.
+const maxWatched = 1_000
+
+// watched are the resources of a server of which somebody wants to hear, and how many do. It
+// outlives sessions: a new one is told of them.
+type watched struct {
+	changing sync.Mutex // held while the server is told
+
+	mu   sync.Mutex
+	uris map[string]int
+}
+
+func (w *watched) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.uris))
+}
+
+func (w *watched) count(uri string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.uris[uri]
+}
+
+// add counts one more who wants to hear of uri, or with -1 one less.
+func (w *watched) add(uri string, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.uris == nil {
+		w.uris = map[string]int{}
+	}
+	if w.uris[uri] += n; w.uris[uri] <= 0 {
+		delete(w.uris, uri)
+	}
+}
+
+// Subscribe asks a server to tell when a resource changes, or not to any more. Options.OnNews
+// is told. Each who subscribes counts: the server goes on telling until all have had enough.
+// The caller of ctx has an instance of a server that keeps principals apart, which does not end
+// as long as it has to tell. Which of a principal's sessions a change would be news for cannot be
+// known where those are kept apart: such a server is not asked.
+func (p *Pool) Subscribe(ctx context.Context, server, uri string, wanted bool) error {
+	n, err := p.instances(server)
+	if err != nil {
+		return err.At(server, "")
+	}
+	if n.keep == IsolationSession {
+		return core.Errorf(core.KindPolicy, "upstream.subscribe", "the sessions of the server are kept apart, so nobody is told of changes").
+			WithHint("servers.%s.isolation: principal lets a principal's sessions share it", server).At(server, "")
+	}
+	s, done, err := n.take(ctx)
+	if err != nil {
+		return err.At(server, "")
+	}
+	changed, err := s.subscribe(ctx, uri, wanted)
+	if !wanted || !changed {
+		done()
+	}
+	if !wanted && changed {
+		done() // as the one who subscribed did not
+	}
+	if err != nil {
+		return err.At(server, "")
+	}
+	return nil
+}
+
+// subscribe reports whether one more hears of uri now, or one less, whatever the server said.
+func (s *serverConn) subscribe(ctx context.Context, uri string, wanted bool) (changed bool, _ *core.Error) {
+	w := &s.watched
+	w.changing.Lock()
+	defer w.changing.Unlock()
+	n := w.count(uri)
+	switch {
+	case wanted && n > 0:
+		w.add(uri, 1)
+		return true, nil
+	case wanted && len(w.all()) >= maxWatched:
+		return false, core.Errorf(core.KindLimit, "upstream.subscribe", "clients hear of %d resources of the server already", maxWatched)
+	case !wanted && n != 1:
+		if n > 1 {
+			w.add(uri, -1)
+		}
+		return n > 1, nil
+	case !wanted:
+		w.add(uri, -1) // whatever the server says
+		if !s.hasSession() {
+			return true, nil
+		}
+	}
+	err := s.do(ctx, "upstream.subscribe", func(ctx context.Context, sess *session, x *exchange) error {
+		return sess.watch(ctx, x, uri, wanted, w.all())
+	})
+	if err == nil && wanted {
+		w.add(uri, 1)
+	}
+	return !wanted || err == nil, err
+}
+
+// hasSession reports whether there is a session that could be told of anything.
+func (s *serverConn) hasSession() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.session != nil
+}
+
+// rewatch tells a new session of what is watched.
+func (s *serverConn) rewatch(sess *session) {
+	if len(s.watched.all()) == 0 {
+		return
+	}
+	s.watched.changing.Lock()
+	defer s.watched.changing.Unlock()
+	ctx, cancel := context.WithTimeout(sess.link.ctx, s.spec.CallTimeout)
+	defer cancel()
+	uris := s.watched.all()
+	err := error(nil)
+	if sess.era.protocol >= protocolModern {
+		err = sess.listen(ctx, uris)
+	} else {
+		for _, uri := range uris {
+			if err = sess.watch(ctx, &exchange{}, uri, true, nil); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil && sess.link.ctx.Err() == nil {
+		s.log.Warn("the server does not tell of resources any more", "error", core.AsError(err).Message)
+	}
+}
+
+// maxRevivals is how often a server is begun again, in a row, only to be told of resources.
+const maxRevivals = 5
+
+// revive begins a server again that has ended while resources of it are watched.
+func (s *serverConn) revive() {
+	for try := range maxRevivals {
+		if len(s.watched.all()) == 0 || !pause(s.base, time.Second<<try) {
+			return
+		}
+		if sess, err := s.acquire(s.base); err == nil {
+			sess.leave()
+			return
+		}
+	}
+}
+
+// watch tells the server that a resource is watched, or not any more. all are those that are
+// watched besides.
+func (s *session) watch(ctx context.Context, x *exchange, uri string, wanted bool, all []string) error {
+	if s.era.protocol >= protocolModern {
+		if wanted {
+			all = append(all, uri)
+		}
+		return s.listen(ctx, all)
+	}
+	method := "resources/unsubscribe"
+	if wanted {
+		method = "resources/subscribe"
+	}
+	_, err := s.link.call(ctx, x, method, json.RawMessage(`{"uri":`+string(quoted(uri))+`}`))
+	return err
+}
+
+// listen has a server of 2026-07-28 tell of these resources and no others. It returns when the
+// server has said that it does.
+//
+// Over HTTP that is one stream, in the place of the one before: each costs a connection. Over a
+// pipe each resource has its own, for there servers keep what is told by session: the end of
+// a stream would end what another one tells of the same resources.
+func (s *session) listen(ctx context.Context, uris []string) error {
+	s.listening.Lock()
+	defer s.listening.Unlock()
+	if s.joint {
+		before := s.streams[""]
+		delete(s.streams, "")
+		if len(uris) > 0 {
+			if err := s.stream(ctx, "", uris); err != nil {
+				s.streams[""] = before
+				return err
+			}
+		}
+		if before != nil {
+			before()
+		}
+		return nil
+	}
+	for uri, stop := range s.streams {
+		if !slices.Contains(uris, uri) {
+			stop()
+			delete(s.streams, uri)
+		}
+	}
+	for _, uri := range uris {
+		if s.streams[uri] == nil {
+			if err := s.stream(ctx, uri, []string{uri}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stream begins a stream of news and keeps its end. s.listening is held.
+func (s *session) stream(ctx context.Context, name string, uris []string) error {
+	params, err := json.Marshal(map[string]any{"_meta": s.meta, "notifications": map[string]any{"resourceSubscriptions": uris}})
+	if err != nil {
+		return err
+	}
+	own, stop := context.WithCancel(s.link.ctx)
+	x := &exchange{agreed: make(chan []string, 1)}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.link.call(own, x, methodListen, params)
+		ended <- err
+	}()
+	if err := agreement(ctx, uris, x.agreed, ended); err != nil {
+		stop()
+		return err
+	}
+	s.streams[name] = stop
+	return nil
+}
+
+// agreement waits until a server has said of which resources it tells.
+func agreement(ctx context.Context, uris []string, agreed <-chan []string, ended <-chan error) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-ended:
+		if err == nil {
+			err = core.Errorf(core.KindToolError, "upstream.subscribe", "the server has ended the subscription at once")
+		}
+		return err
+	case told := <-agreed:
+		for _, uri := range uris {
+			if !slices.Contains(told, uri) {
+				return core.Errorf(core.KindToolError, "upstream.subscribe", "the server does not tell of changes of %s", cut(uri, 200))
+			}
+		}
+		return nil
+	}
+}
+
+// acknowledged takes in what a server says of a subscription.
+func (l *link) acknowledged(params json.RawMessage) {
+	var p struct {
+		Meta          map[string]any `json:"_meta"`
+		Notifications struct {
+			Resources []string `json:"resourceSubscriptions"`
+		} `json:"notifications"`
+	}
+	if unmarshal(params, &p) != nil {
+		return
+	}
+	id, err := jsonrpc.MakeID(p.Meta[mcp.MetaKeySubscriptionID])
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	x := l.pending[id]
+	l.mu.Unlock()
+	if x == nil || x.agreed == nil {
+		return
+	}
+	select {
+	case x.agreed <- p.Notifications.Resources:
+	default: // it was said before
+	}
+}

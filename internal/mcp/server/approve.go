@@ -1,0 +1,247 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+// multiRoundTrip is the first version of the protocol in which a server asks by
+// what it answers, and the client calls again with what the person said.
+const multiRoundTrip = "2026-07-28"
+
+// maxRounds is how often one call is answered with questions. Clients stop after
+// ten rounds; then the execution is answered as pending.
+const maxRounds = 8
+
+// asks reports whether the client can show forms to a person.
+func asks(req mcp.Request) bool { return elicits(capabilitiesOf(req)) }
+
+// opens reports whether the client can show a person an address to open.
+func opens(req mcp.Request) bool {
+	c := capabilitiesOf(req)
+	return c != nil && c.Elicitation != nil && c.Elicitation.URL != nil
+}
+
+// shows reports whether the client can bring what waits to a person.
+func shows(req mcp.Request, a core.Approval) bool {
+	if a.Login != "" {
+		return opens(req)
+	}
+	return asks(req)
+}
+
+// patience is how long a model that resumes an execution waits for a person. It
+// is less than clients wait for an answer.
+func patience(req mcp.Request) time.Duration {
+	if asks(req) && modern(req) {
+		return 0 // the person is asked at once
+	}
+	return 25 * time.Second
+}
+
+// asking lets executions of ctx ask the person at the client, where the protocol has
+// requests from servers.
+func asking(ctx context.Context, req mcp.Request) context.Context {
+	session, ok := req.GetSession().(*mcp.ServerSession)
+	if !ok || modern(req) {
+		if opens(req) {
+			ctx = core.WithBrowser(ctx, nil) // such a client makes its request again
+		}
+		return ctx
+	}
+	shown := &pages{session: session}
+	if opens(req) {
+		ctx = core.WithBrowser(ctx, func(address string) { shown.done(ctx, address) })
+	}
+	if !asks(req) && !opens(req) {
+		return ctx
+	}
+	return core.WithChannel(ctx, func(ctx context.Context, a core.Approval) (core.Answer, bool) {
+		if !shows(req, a) {
+			return core.Answer{}, false
+		}
+		shown.add(a)
+		result, err := session.Elicit(ctx, form(a))
+		if err != nil {
+			return core.Answer{}, false
+		}
+		return answerOf(a, result), true
+	})
+}
+
+// pages are those that a client was asked to open. It is told of each that it can be closed.
+type pages struct {
+	session *mcp.ServerSession
+	mu      sync.Mutex
+	ids     map[string]string // of the questions, by address
+}
+
+func (p *pages) add(a core.Approval) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ids == nil {
+		p.ids = map[string]string{}
+	}
+	if a.Login != "" {
+		p.ids[a.Login] = a.ID
+	}
+}
+
+func (p *pages) done(ctx context.Context, address string) {
+	p.mu.Lock()
+	id := p.ids[address]
+	delete(p.ids, address)
+	p.mu.Unlock()
+	if id != "" {
+		_ = p.session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: id})
+	}
+}
+
+// outcome is what a call is answered with: an Outcome, or the questions that wait,
+// if the client can bring them to a person. round counts how often it was asked.
+func (s *Server) outcome(req mcp.Request, o core.Outcome, round int) any {
+	if o.Status != core.StatusPendingApproval {
+		if len(o.Approvals) > 0 { // a dry run, of which the effects wait
+			s.offerResume()
+		}
+		return o
+	}
+	waiting := slices.DeleteFunc(s.engine.Waiting(o.ExecutionID), func(a core.Approval) bool { return !shows(req, a) })
+	if len(waiting) == 0 || !modern(req) || round >= maxRounds {
+		s.offerResume()
+		return o
+	}
+	state := requestState{Execution: o.ExecutionID, Round: round + 1, Digests: map[string]string{}}
+	result := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}}
+	for _, a := range core.Grouped(waiting) {
+		state.Digests[a.ID] = a.Digest
+		result.InputRequests[nameOf(a)] = form(a)
+		if a.Expires.After(state.Expires) {
+			state.Expires = a.Expires
+		}
+	}
+	text, err := json.Marshal(state) // it is signed on its way to the client
+	if err != nil {
+		return o
+	}
+	result.RequestState = string(text)
+	return result
+}
+
+// answered goes on with an execution whose questions the client brings answers to.
+// The call's own arguments were used when the execution began: nothing runs again.
+func (s *Server) answered(ctx context.Context, req mcp.Request) (any, error) {
+	state, ok := roundOf(ctx)
+	if !ok {
+		return nil, errNoRound()
+	}
+	_, responses := broughtBy(req)
+	for a, answer := range answersTo(s.engine.Waiting(state.Execution), responses) {
+		_ = s.engine.Decide(a.ID, state.Digests[a.ID], answer) // another answer was faster
+	}
+	return s.outcome(req, s.engine.Resume(ctx, state.Execution, 0), state.Round), nil
+}
+
+// between separates the ids of equal questions in the name of what is shown as one.
+const between = "+"
+
+// nameOf returns the name by which a client answers a form: the ids of all questions that it shows,
+// so that what comes later is no part of the answer.
+func nameOf(a core.Approval) string { return strings.Join(append([]string{a.ID}, a.Same...), between) }
+
+// answersTo yields what waits and is answered by a client's responses, oldest first.
+func answersTo(waiting []core.Approval, responses mcp.InputResponseMap) iter.Seq2[core.Approval, core.Answer] {
+	return func(yield func(core.Approval, core.Answer) bool) {
+		named := map[string][]string{}
+		for name := range responses {
+			ids := strings.Split(name, between)
+			named[ids[0]] = ids
+		}
+		for _, a := range waiting {
+			ids := named[a.ID]
+			result, ok := responses[strings.Join(ids, between)].(*mcp.ElicitResult)
+			if !ok {
+				continue
+			}
+			answer := answerOf(a, result)
+			answer.Also = ids[1:]
+			if !yield(a, answer) {
+				return
+			}
+		}
+	}
+}
+
+// The choices of a form, as the client sends them back.
+const denied = "no"
+
+// form is what a person sees of what waits.
+func form(a core.Approval) *mcp.ElicitParams {
+	if a.Login != "" {
+		return &mcp.ElicitParams{Mode: "url", URL: a.Login, ElicitationID: a.ID, Message: fmt.Sprintf("%s needs you to log in. The program that waits for it goes on then.", core.Legible(a.Server))}
+	}
+	values, titles := []string{string(core.ScopeOnce)}, []string{"Approve once"}
+	if a.Scoped() {
+		values = append(values, string(core.ScopeRun), string(core.ScopeAlways))
+		titles = append(titles, "Approve calls of this tool for the rest of this run", "Always approve this tool with arguments of this shape")
+	}
+	schema := map[string]any{
+		"type": "object", "required": []string{"decision"},
+		"properties": map[string]any{
+			"decision": map[string]any{"type": "string", "title": "Decision", "enum": append(values, denied), "enumNames": append(titles, "No")},
+			"note":     map[string]any{"type": "string", "title": "Why not", "description": "is told to the model"},
+		},
+	}
+	if !a.ShowInForms {
+		a = a.ForModel() // a client may tell the model what is in a form
+	}
+	a.Code, a.Change = clipped(a.Code, a.ID), clipped(a.Change, a.ID)
+	a.Skills = slices.Clone(a.Skills)
+	for i, s := range a.Skills {
+		a.Skills[i].Code = clipped(s.Code, a.ID)
+	}
+	return &mcp.ElicitParams{Mode: "form", Message: a.Text(), RequestedSchema: schema}
+}
+
+// maxCode is how much of a program, or of a changed definition, a form shows. Arguments are always whole.
+const maxCode = 8 << 10
+
+func clipped(code, id string) string {
+	if len(code) <= maxCode {
+		return code
+	}
+	end := maxCode
+	for end > 0 && !utf8.RuneStart(code[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s\n… %d bytes more; all of it: retort approvals show %s", code[:end], len(code)-end, id)
+}
+
+// answerOf reads a form that came back. Whatever is no clear yes is a no.
+func answerOf(a core.Approval, r *mcp.ElicitResult) core.Answer {
+	decision, _ := r.Content["decision"].(string)
+	note, _ := r.Content["note"].(string)
+	scope, err := core.ParseScope(decision)
+	switch {
+	case r.Action == "cancel":
+		return core.Answer{Note: "the question was dismissed", By: "client"}
+	case r.Action == "accept" && a.Login != "":
+		return core.Answer{Approve: true, By: "client"} // the page is open
+	case r.Action != "accept" || decision == "" || err != nil:
+		return core.Answer{Note: note, By: "client"}
+	case !a.Scoped():
+		scope = core.ScopeOnce
+	}
+	return core.Answer{Approve: true, Scope: scope, By: "client"}
+}

@@ -1,0 +1,33 @@
+package server
+
+import (
+	"encoding/json"
+	"strings"
+
+	"retort/internal/core"
+)
+
+// care are the arguments by which a call of execute_code asks for more care than the
+// settings do. The pipeline refuses those that ask for less.
+type care struct {
+	ForceApproval   bool            `json:"force_approval"`
+	MemoryLimit     json.RawMessage `json:"memory_limit"`
+	AllowNetwork    *bool           `json:"allow_network"`
+	FilesystemScope string          `json:"filesystem_scope"`
+}
+
+var careNames = []string{"force_approval", "memory_limit", "allow_network", "filesystem_scope"}
+
+// ask puts what is asked for into a request.
+func (c care) ask(r *core.Request) error {
+	r.ForceApproval, r.AllowNetwork, r.FilesystemScope = c.ForceApproval, c.AllowNetwork, c.FilesystemScope
+	if len(c.MemoryLimit) == 0 || string(c.MemoryLimit) == "null" {
+		return nil
+	}
+	var err *core.Error
+	r.Limits.Memory, err = core.ParseMemory(strings.Trim(string(c.MemoryLimit), `"`))
+	if err != nil {
+		return err
+	}
+	return nil
+}

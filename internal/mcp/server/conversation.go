@@ -1,0 +1,601 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+//lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
+
+const (
+	// askPatience is how long a server waits for an answer of the client.
+	askPatience = 10 * time.Minute
+	// gathering is how long is waited for what is asked at the same time.
+	gathering = 20 * time.Millisecond
+	// maxParked bounds the requests that go on while their clients ask a person.
+	maxParked = 256
+)
+
+// conversation is one request of a client of 2026-07-28, with the questions of servers that came
+// up meanwhile: the client gets them as the answer, and calls again with what the person said.
+// What was begun goes on in between.
+type conversation struct {
+	id string
+
+	mu        sync.Mutex
+	turn      *turn
+	method    string
+	req       mcp.Request // the last one
+	told      *core.Peer  // its client
+	round     int
+	next      int
+	questions map[string]*question
+	news      chan struct{} // holds one item when there are new questions
+	parked    *time.Timer
+}
+
+// turn is one handling of a request. It outlives the request when servers ask in its midst.
+type turn struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed when the rest is there
+	result mcp.Result
+	err    error
+}
+
+// question is one that a server asks.
+type question struct {
+	request mcp.InputRequest
+	answer  chan json.RawMessage // holds one
+}
+
+// conversations are those of a Server under way.
+type conversations struct {
+	mu  sync.Mutex
+	all map[string]*conversation
+}
+
+func (c *conversations) get(id string) *conversation {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all[id]
+}
+
+func (c *conversations) add(v *conversation) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all == nil {
+		c.all = map[string]*conversation{}
+	}
+	c.all[v.id] = v
+}
+
+// full reports whether no more of them may wait for their clients.
+func (c *conversations) full() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, v := range c.all {
+		if v.waits() {
+			n++
+		}
+	}
+	return n >= maxParked
+}
+
+// remove ends a conversation, and what goes on in it.
+func (c *conversations) remove(v *conversation) {
+	if t := v.current(); t != nil {
+		t.cancel()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.all, v.id)
+}
+
+// reach lets the servers that a request calls reach its client: with progress, log lines and
+// questions.
+func (s *Server) reach(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch method {
+		case "logging/setLevel":
+			result, err := next(ctx, method, req)
+			if p, ok := req.GetParams().(*mcp.SetLoggingLevelParams); ok && err == nil {
+				s.wantsLog(string(p.Level))
+			}
+			return result, err
+		case "tools/call", "prompts/get", "resources/read":
+		default:
+			return next(ctx, method, req)
+		}
+		if level, ok := req.GetParams().GetMeta()[mcp.MetaKeyLogLevel].(string); ok {
+			s.wantsLog(level)
+		}
+		if modern(req) {
+			return s.converse(ctx, next, method, req)
+		}
+		told, stop := telling(ctx, req)
+		defer stop()
+		told.Ask, told.Samples = asksOver(req), samples(capabilitiesOf(req))
+		return next(core.WithPeer(ctx, told), method, req)
+	}
+}
+
+func (s *Server) wantsLog(level string) {
+	if w, ok := s.engine.(LogWanter); ok {
+		w.WantLog(level)
+	}
+}
+
+// converse answers a request of a client that brings answers with a next request.
+func (s *Server) converse(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+	given, responses := broughtBy(req)
+	var state requestState
+	if given != "" {
+		var refused *core.Error
+		if state, refused = s.rounds.take(given, s.principal, digestOf(method, req), time.Now()); refused != nil {
+			return nil, failure(core.Outcome{Error: refused})
+		}
+		ctx = context.WithValue(ctx, round{}, state)
+	}
+	c := s.talks.get(state.Conversation)
+	switch {
+	case c == nil && state.Conversation != "" && state.Execution == "":
+		return nil, failed(core.KindInvalidArguments, "the requestState is not one that is waited for any more; make the request again")
+	case c == nil:
+		c = &conversation{id: rand.Text(), questions: map[string]*question{}, news: make(chan struct{}, 1)}
+		s.talks.add(c)
+	}
+	stop := c.follow(ctx, method, req, state.Round)
+	defer stop()
+	c.answered(responses)
+	t := c.current()
+	if t == nil || state.Execution != "" {
+		t = c.begin(ctx, next, method, req)
+	}
+	return s.await(ctx, c, t)
+}
+
+func failed(kind core.Kind, message string) error {
+	return failure(core.Outcome{Error: core.Errorf(kind, "mcpserver", "%s", message)})
+}
+
+func (c *conversation) current() *turn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.turn
+}
+
+// begin handles the request on a context that outlives it.
+func (c *conversation) begin(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) *turn {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	t := &turn{cancel: cancel, done: make(chan struct{})}
+	c.mu.Lock()
+	c.turn = t
+	own = core.WithPeer(own, c.peer())
+	c.mu.Unlock()
+	go func() {
+		defer close(t.done)
+		defer cancel()
+		t.result, t.err = next(own, method, req)
+	}()
+	return t
+}
+
+// peer is the client of whatever request is the last one. The caller holds mu.
+func (c *conversation) peer() *core.Peer {
+	now := func() *core.Peer {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.told
+	}
+	p := &core.Peer{ID: c.told.ID, Forms: c.told.Forms, Pages: c.told.Pages, Samples: c.told.Samples, Log: func(params json.RawMessage) { now().Log(params) }, Ask: c.ask}
+	if c.told.Progress != nil {
+		p.Progress = func(params json.RawMessage) {
+			if tell := now().Progress; tell != nil {
+				tell(params)
+			}
+		}
+	}
+	return p
+}
+
+// await is the result of the request, or the questions that came up.
+func (s *Server) await(ctx context.Context, c *conversation, t *turn) (mcp.Result, error) {
+	for done := false; !done; {
+		select {
+		case <-t.done:
+			done = true
+		case <-ctx.Done():
+			s.talks.remove(c)
+			<-t.done
+			return t.result, t.err
+		case <-c.news:
+			if c.gather(t) {
+				return s.asks(c, nil, "")
+			}
+		}
+	}
+	asked, ok := t.result.(*mcp.CallToolResult)
+	if t.err != nil || !ok || asked.RequestState == "" {
+		s.talks.remove(c)
+		return t.result, t.err
+	}
+	return s.asks(c, asked.InputRequests, asked.RequestState)
+}
+
+// asks answers with questions. The conversation waits for its client then.
+func (s *Server) asks(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
+	if s.talks.full() {
+		s.talks.remove(c)
+		return nil, failed(core.KindLimit, "too many requests wait for a person")
+	}
+	c.park(func() { s.talks.remove(c) })
+	return s.asking(c, more, approvals)
+}
+
+// gather waits for what is asked at the same time, and reports whether anything is.
+func (c *conversation) gather(t *turn) bool {
+	pause := time.NewTimer(gathering)
+	defer pause.Stop()
+	select {
+	case <-t.done:
+		return false
+	case <-pause.C:
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.questions) > 0
+}
+
+// park has the conversation end unless it is followed again.
+func (c *conversation) park(end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.parked = time.AfterFunc(askPatience, end)
+}
+
+// waits reports whether the conversation waits for its client.
+func (c *conversation) waits() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.parked != nil
+}
+
+// asking is the answer that has all questions which are open, beside those about approvals.
+func (s *Server) asking(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var state requestState
+	if approvals != "" {
+		if err := json.Unmarshal([]byte(approvals), &state); err != nil {
+			return nil, err
+		}
+	}
+	state.Conversation, state.Round = c.id, max(state.Round, c.round+1)
+	state.Principal, state.Call = s.principal, digestOf(c.method, c.req)
+	if state.Expires.IsZero() {
+		state.Expires = time.Now().Add(askPatience)
+	}
+	requests := mcp.InputRequestMap{}
+	maps.Copy(requests, more)
+	for id, q := range c.questions {
+		requests[id] = q.request
+	}
+	text, err := s.rounds.issue(state)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := marshal(map[string]any{"resultType": "input_required", "inputRequests": requests, "requestState": text})
+	if err != nil {
+		return nil, err
+	}
+	return &exact{raw: raw}, nil
+}
+
+// follow makes req the request by which the client is reached, until stop.
+func (c *conversation) follow(ctx context.Context, method string, req mcp.Request, round int) (stop func()) {
+	told, stop := telling(ctx, req)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.parked != nil {
+		c.parked.Stop()
+		c.parked = nil
+	}
+	c.method, c.req, c.told, c.round = method, req, told, max(c.round, round)
+	return stop
+}
+
+// answered hands over what the person said. What is still open is asked again, or not any more
+// if that was done too often.
+func (c *conversation) answered(responses mcp.InputResponseMap) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, q := range c.questions {
+		text, err := marshal(responses[id])
+		if responses[id] == nil && c.round < maxRounds || err != nil {
+			continue
+		}
+		delete(c.questions, id)
+		q.answer <- text // null is no answer
+	}
+	if len(c.questions) > 0 {
+		c.tell()
+	}
+}
+
+// tell has the request answered with what is open.
+func (c *conversation) tell() {
+	select {
+	case c.news <- struct{}{}:
+	default:
+	}
+}
+
+// ask puts a question into the next answer, and waits for what the client brings.
+func (c *conversation) ask(ctx context.Context, a core.Asked) (json.RawMessage, *core.Error) {
+	c.mu.Lock()
+	q := &question{answer: make(chan json.RawMessage, 1)}
+	var refused *core.Error
+	if q.request, refused = questionOf(a, capabilitiesOf(c.req)); refused == nil && c.round >= maxRounds {
+		refused = core.Errorf(core.KindLimit, "mcpserver", "the client was asked %d times in one request", c.round)
+	}
+	if refused != nil {
+		c.mu.Unlock()
+		return nil, refused
+	}
+	c.next++
+	id := fmt.Sprintf("ask-%d", c.next)
+	c.questions[id] = q
+	c.mu.Unlock()
+	c.tell()
+	timer := time.NewTimer(askPatience)
+	defer timer.Stop()
+	select {
+	case answer := <-q.answer:
+		return checked(a, answer)
+	case <-ctx.Done():
+		refused = core.Errorf(core.KindCancelled, "mcpserver", "the call was cancelled while the client was asked")
+	case <-timer.C:
+		refused = core.Errorf(core.KindUpstreamTimeout, "mcpserver", "nobody has answered within %s", askPatience)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.questions, id)
+	return nil, refused
+}
+
+// asksOver asks a client of the versions in which servers make requests.
+func asksOver(req mcp.Request) func(context.Context, core.Asked) (json.RawMessage, *core.Error) {
+	session, ok := req.GetSession().(*mcp.ServerSession)
+	if !ok {
+		return nil
+	}
+	return func(ctx context.Context, a core.Asked) (json.RawMessage, *core.Error) {
+		request, refused := questionOf(a, capabilitiesOf(req))
+		if refused != nil {
+			return nil, refused
+		}
+		ctx, cancel := context.WithTimeout(ctx, askPatience)
+		defer cancel()
+		var result any
+		var err error
+		switch p := request.(type) {
+		case *mcp.ElicitParams:
+			result, err = session.Elicit(ctx, p)
+			if err == nil && a.Done != nil {
+				tellDone(ctx, session, p.ElicitationID, a.Done)
+			}
+		case *mcp.CreateMessageWithToolsParams:
+			result, err = session.CreateMessageWithTools(ctx, p)
+		}
+		if err != nil {
+			return nil, core.Errorf(core.KindToolError, "mcpserver", "the client did not answer: %w", err)
+		}
+		text, err := marshal(result)
+		if err != nil {
+			return nil, core.AsError(err)
+		}
+		return checked(a, text)
+	}
+}
+
+func capabilitiesOf(req mcp.Request) *mcp.ClientCapabilities {
+	if r, ok := req.(interface {
+		ClientCapabilities() *mcp.ClientCapabilities
+	}); ok {
+		return r.ClientCapabilities()
+	}
+	return nil
+}
+
+// What of a server's question is shown, in bytes.
+const (
+	maxQuestion = 8 << 10
+	maxForm     = 64 << 10
+)
+
+func elicits(c *mcp.ClientCapabilities) bool {
+	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
+}
+
+func samples(c *mcp.ClientCapabilities) bool { return c != nil && c.Sampling != nil }
+
+// questionOf is what a client is asked for a server: with the name of the server, and as far as
+// the client offers it.
+func questionOf(a core.Asked, caps *mcp.ClientCapabilities) (mcp.InputRequest, *core.Error) {
+	switch {
+	case caps == nil,
+		a.Method == core.MethodElicit && !showing(caps, a),
+		a.Method == core.MethodSample && !samples(caps):
+		return nil, core.Errorf(core.KindPolicy, "mcpserver", "nobody can be asked: the client does not offer %s", a.Method)
+	case len(a.Params) > maxForm && a.Method == core.MethodElicit:
+		return nil, core.Errorf(core.KindLimit, "mcpserver", "the form has %d bytes, more than %d", len(a.Params), maxForm)
+	case a.Method == core.MethodSample:
+		var p mcp.CreateMessageWithToolsParams
+		if err := json.Unmarshal(a.Params, &p); err != nil {
+			return nil, core.Errorf(core.KindInvalidArguments, "mcpserver", "the request for sampling can't be read: %v", err)
+		}
+		p.Meta, p.IncludeContext = nil, "none" // what others have said is none of its business
+		return &p, nil
+	}
+	if a.Page != "" {
+		return pageOf(a), nil
+	}
+	var form struct {
+		Message string          `json:"message"`
+		Schema  json.RawMessage `json:"requestedSchema"`
+	}
+	if err := json.Unmarshal(a.Params, &form); err != nil {
+		return nil, core.Errorf(core.KindInvalidArguments, "mcpserver", "the form can't be read: %v", err)
+	}
+	text := fmt.Sprintf("The server %q asks this in the midst of its tool %s; it is not Retort that asks. Give it no passwords or keys.\n\n%s",
+		a.Server, core.Legible(a.Tool), core.Legible(clippedTo(form.Message, maxQuestion)))
+	p := &mcp.ElicitParams{Mode: "form", Message: text}
+	if len(form.Schema) > 0 {
+		if err := flat(form.Schema); err != nil {
+			return nil, err
+		}
+		p.RequestedSchema = form.Schema
+	}
+	return p, nil
+}
+
+func clippedTo(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + fmt.Sprintf("… (%d bytes in all)", len(text))
+}
+
+// flat refuses what is no form: MCP has only fields of plain types.
+func flat(schema json.RawMessage) *core.Error {
+	var s struct {
+		Type       string `json:"type"`
+		Properties map[string]struct {
+			Type string `json:"type"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil || s.Type != "object" {
+		return core.Errorf(core.KindInvalidArguments, "mcpserver", "the form is no schema of an object")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		if t := s.Properties[name].Type; t == "object" {
+			return core.Errorf(core.KindInvalidArguments, "mcpserver", "the field %q of the form is an object", clippedTo(name, 100))
+		}
+	}
+	return nil
+}
+
+// checked is what a client has answered, if it is an answer to that.
+func checked(a core.Asked, answer json.RawMessage) (json.RawMessage, *core.Error) {
+	var r struct {
+		Action string          `json:"action"`
+		Role   json.RawMessage `json:"role"`
+	}
+	if json.Unmarshal(answer, &r) != nil || a.Method == core.MethodElicit && r.Action == "" || a.Method == core.MethodSample && r.Role == nil {
+		return nil, core.Errorf(core.KindToolError, "mcpserver", "the client's answer is none to %s", a.Method)
+	}
+	return answer, nil
+}
+
+// telling is a peer that is told of progress and log lines, until stop. Progress is that of a
+// call: of a program, which makes several, Retort tells itself.
+func telling(ctx context.Context, req mcp.Request) (p *core.Peer, stop func()) {
+	session, ok := req.GetSession().(*mcp.ServerSession)
+	if !ok {
+		return shownBy(req), func() {}
+	}
+	queue := make(chan func(), 64)
+	var told sync.WaitGroup
+	told.Go(func() { // clients that do not read make no server wait
+		for tell := range queue {
+			tell()
+		}
+	})
+	var mu sync.Mutex
+	closed := false
+	put := func(f func()) {
+		mu.Lock()
+		defer mu.Unlock()
+		if closed {
+			return
+		}
+		select {
+		case queue <- f:
+		default:
+		}
+	}
+	p = shownBy(req)
+	p.ID, p.Samples = fmt.Sprintf("%p", session), samples(capabilitiesOf(req))
+	p.Log = func(params json.RawMessage) { put(func() { tellLog(ctx, session, params) }) }
+	if token := progressToken(req); token != nil && !isProgram(req) {
+		p.Progress = func(params json.RawMessage) { put(func() { tellProgress(ctx, session, token, params) }) }
+	}
+	return p, func() {
+		mu.Lock()
+		closed = true
+		mu.Unlock()
+		close(queue)
+		told.Wait()
+	}
+}
+
+func progressToken(req mcp.Request) any {
+	if p, ok := req.GetParams().(mcp.RequestParams); ok {
+		return p.GetProgressToken()
+	}
+	return nil
+}
+
+func isProgram(req mcp.Request) bool {
+	p, ok := req.GetParams().(*mcp.CallToolParamsRaw)
+	return ok && (p.Name == "execute_code" || p.Name == "execute_task")
+}
+
+func tellProgress(ctx context.Context, session *mcp.ServerSession, token any, params json.RawMessage) {
+	var p mcp.ProgressNotificationParams
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	p.ProgressToken, p.Meta = token, nil
+	_ = session.NotifyProgress(ctx, &p)
+}
+
+// maxLogLine bounds a line of a server's log, in bytes.
+const maxLogLine = 64 << 10
+
+func tellLog(ctx context.Context, session *mcp.ServerSession, params json.RawMessage) {
+	var p struct {
+		Level  mcp.LoggingLevel `json:"level"`
+		Logger string           `json:"logger"`
+		Data   json.RawMessage  `json:"data"`
+	}
+	if json.Unmarshal(params, &p) != nil || len(p.Data) > maxLogLine || len(p.Data) == 0 {
+		return
+	}
+	_ = session.Log(ctx, &mcp.LoggingMessageParams{Level: p.Level, Logger: p.Logger, Data: p.Data})
+}
+
+// broughtBy is what a request brings of one before it.
+func broughtBy(req mcp.Request) (state string, responses mcp.InputResponseMap) {
+	switch p := req.GetParams().(type) {
+	case *mcp.CallToolParamsRaw:
+		return p.RequestState, p.InputResponses
+	case *mcp.GetPromptParams:
+		return p.RequestState, p.InputResponses
+	case *mcp.ReadResourceParams:
+		return p.RequestState, p.InputResponses
+	}
+	return "", nil
+}

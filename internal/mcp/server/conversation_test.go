@@ -1,0 +1,25 @@
+package server
+
+import (
+	"strconv"
+	"testing"
+)
+
+// However many requests are under way, only those that wait for their clients are bounded.
+func TestParkedConversationsAreBounded(t *testing.T) {
+	var all conversations
+	for i := range 4 * maxParked {
+		v := &conversation{id: strconv.Itoa(i)}
+		all.add(v)
+		if i < maxParked-1 {
+			v.park(func() {})
+		}
+	}
+	if all.full() {
+		t.Error("requests that nobody waits for count")
+	}
+	all.get(strconv.Itoa(maxParked)).park(func() {})
+	if !all.full() {
+		t.Errorf("%d of %d wait, and there is room", maxParked, maxParked)
+	}
+}

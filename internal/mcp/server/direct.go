@@ -1,0 +1,309 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+	"retort/internal/mcp/headers"
+)
+
+//lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
+
+// Passer is an Engine with servers that clients see as they are, beside Retort's own tools.
+type Passer interface {
+	// Exposed names these servers, sorted.
+	Exposed() []string
+	// Awaited waits until they have said what they have, at most for patience.
+	Awaited(ctx context.Context, patience time.Duration)
+	Toolset() *core.Toolset
+	// Offer is the definition of a tool as clients see it; nil if they don't.
+	Offer(t *core.Tool) json.RawMessage
+	// Listed is what the servers list of a kind.
+	Listed(ctx context.Context, k Kind) []Listed
+	// Pass makes a request. The Outcome's result is MCP's.
+	Pass(ctx context.Context, r core.Request, what core.Passed) core.Outcome
+	// Subscribed has a server tell when a resource changes, or not tell any more.
+	Subscribed(ctx context.Context, server, uri string, wanted bool) error
+	// Watch tells of changes, by the method of MCP's notification.
+	Watch(f func(server, method string, params json.RawMessage)) (stop func())
+}
+
+// LogWanter is an Engine that is told from which level on a client wants servers' log lines.
+type LogWanter interface{ WantLog(level string) }
+
+// ToolsChanged is the notification that Watch tells of when any tools are others.
+const ToolsChanged = "notifications/tools/list_changed"
+
+// awaited is how long the first list of tools waits for servers that are starting.
+const awaited = 10 * time.Second
+
+// direct is what a Server has of servers that clients see as they are.
+type direct struct {
+	passer Passer
+	server *Server
+	stop   func()
+
+	subscribed subscriptions
+
+	mu     sync.Mutex
+	tools  []named          // in their order
+	byName map[string]named // by the name towards clients
+}
+
+// named is a tool under its name towards clients.
+type named struct {
+	name       string
+	tool       *core.Tool
+	definition json.RawMessage
+	bound      []headers.Binding // arguments that headers repeat
+}
+
+// passes makes a server pass on what exposed servers have, if there are any.
+func (s *Server) passes() {
+	p, ok := s.engine.(Passer)
+	if !ok || len(p.Exposed()) == 0 {
+		return
+	}
+	s.direct = &direct{passer: p, server: s, byName: map[string]named{}}
+	s.direct.sync()
+	s.direct.stop = p.Watch(s.direct.changed)
+	s.mcp.AddReceivingMiddleware(s.direct.lists, s.direct.requests)
+}
+
+// capabilities are what a server says it has. Prompts and resources are there with servers
+// that are exposed.
+func capabilities(e Engine, o Options) *mcp.ServerCapabilities {
+	c := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: o.Lean}} // see offerResume
+	if _, ok := e.(LogWanter); ok {
+		c.Logging = &mcp.LoggingCapabilities{}
+	}
+	if p, ok := e.(Passer); ok && len(p.Exposed()) > 0 {
+		c.Tools.ListChanged = true
+		c.Resources = &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}
+		c.Prompts = &mcp.PromptCapabilities{ListChanged: true}
+		c.Completions = &mcp.CompletionCapabilities{}
+	}
+	return c
+}
+
+// Close ends what the server was told of.
+func (s *Server) Close() {
+	s.stop()
+	if s.direct != nil {
+		s.direct.close()
+	}
+}
+
+// changed passes on that something is not as it was. The SDK tells clients when its own
+// features change.
+func (d *direct) changed(server, method string, params json.RawMessage) {
+	const odd = "retort-changed"
+	switch m := d.server.mcp; method {
+	case ToolsChanged:
+		d.sync()
+	case "notifications/prompts/list_changed":
+		m.AddPrompt(&mcp.Prompt{Name: odd}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return nil, nil })
+		m.RemovePrompts(odd)
+	case "notifications/resources/list_changed":
+		m.AddResource(&mcp.Resource{Name: odd, URI: "retort:" + odd}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) { return nil, nil })
+		m.RemoveResources("retort:" + odd)
+	case "notifications/resources/updated":
+		d.updated(server, params)
+	}
+}
+
+// sync takes the tools of exposed servers as they are now. The SDK has a stub of each, so that
+// it dispatches calls and tells clients of changes; what is listed are the definitions.
+func (d *direct) sync() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.offered()
+	byName := map[string]named{}
+	for _, n := range now {
+		byName[n.name] = n
+		if was, ok := d.byName[n.name]; !ok || !bytes.Equal(was.definition, n.definition) || was.tool.Server != n.tool.Server {
+			d.server.mcp.AddTool(&mcp.Tool{Name: n.name, InputSchema: json.RawMessage(`{"type":"object"}`)}, d.server.serve(d.call(n.name)))
+		}
+	}
+	for name := range d.byName {
+		if _, still := byName[name]; !still {
+			d.server.mcp.RemoveTools(name)
+		}
+	}
+	d.tools, d.byName = now, byName
+}
+
+// offered are the tools of exposed servers, each under its own name if nothing else has it,
+// else as server__tool.
+func (d *direct) offered() (all []named) {
+	exposed, tools := d.passer.Exposed(), d.passer.Toolset()
+	count := map[string]int{}
+	for _, s := range tools.Servers {
+		if !slices.Contains(exposed, s.Name) {
+			continue
+		}
+		for _, t := range s.Tools {
+			if definition := d.passer.Offer(t); definition != nil {
+				all = append(all, named{t.Name, t, definition, boundOf(definition)})
+				count[t.Name]++
+			}
+		}
+	}
+	for i, n := range all {
+		if count[n.name] > 1 || slices.Contains(names, n.name) {
+			all[i].name = n.tool.Server + "__" + n.name
+			all[i].definition = withMember(n.definition, "name", all[i].name)
+		}
+	}
+	return all
+}
+
+// boundOf are the arguments that headers repeat. Of a definition that marks them otherwise than
+// the protocol says nobody knows which: clients leave the tool out.
+func boundOf(definition json.RawMessage) []headers.Binding {
+	if !bytes.Contains(definition, []byte(headers.Keyword)) {
+		return nil
+	}
+	var d struct {
+		Schema json.RawMessage `json:"inputSchema"`
+	}
+	if json.Unmarshal(definition, &d) != nil {
+		return nil
+	}
+	bound, err := headers.Of(d.Schema)
+	if err != nil {
+		return nil
+	}
+	return bound
+}
+
+func (d *direct) known(name string) (named, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, ok := d.byName[name]
+	return n, ok
+}
+
+// call is the handler of a tool of an exposed server.
+func (d *direct) call(name string) handler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+		n, ok := d.known(name)
+		if !ok {
+			return nil, core.Errorf(core.KindToolNotFound, "mcpserver", "there is no tool %q any more", name)
+		}
+		arguments := req.Params.Arguments
+		if len(bytes.TrimSpace(arguments)) == 0 {
+			arguments = json.RawMessage("{}")
+		}
+		if req.Params.RequestState != "" {
+			answer, err := d.server.answered(ctx, req)
+			return passed(ctx, answer), err
+		}
+		what := core.Passed{Server: n.tool.Server, Tool: n.tool.Name, Arguments: arguments}
+		o := d.passer.Pass(asking(ctx, req), core.Request{Client: client(req)}, what)
+		if lacks := missing(req, o); lacks != nil {
+			return lacks, nil
+		}
+		return passed(ctx, d.server.outcome(req, o, 0)), nil
+	}
+}
+
+// passed puts the result of a server in the place of the Outcome that has it.
+func passed(ctx context.Context, answer any) any {
+	o, ok := answer.(core.Outcome)
+	place, has := ctx.Value(exactKey{}).(*exact)
+	if !ok || !has {
+		return answer
+	}
+	if o.Status != core.StatusOK {
+		o.Result = nil
+		if o.Status == core.StatusPendingApproval {
+			return notYet(o)
+		}
+		return answer
+	}
+	place.raw = o.Result
+	return &mcp.CallToolResult{}
+}
+
+// notYet is the answer to a call that waits for a person: an error, since a client may hold
+// what is none against the tool's output schema.
+func notYet(o core.Outcome) any {
+	text, err := marshal(o)
+	if err != nil {
+		return o
+	}
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
+}
+
+type exactKey struct{}
+
+// lists answers the lists that have what exposed servers have.
+func (d *direct) lists(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch method {
+		case "tools/list":
+			d.passer.Awaited(ctx, awaited)
+			d.sync()
+			result, err := next(ctx, method, req)
+			own, ok := result.(*mcp.ListToolsResult)
+			if err != nil || !ok {
+				return result, err
+			}
+			return d.listed(own, modern(req))
+		case "tools/call":
+			if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok {
+				d.await(ctx, p.Name)
+			}
+			place := &exact{modern: modern(req)}
+			result, err := next(context.WithValue(ctx, exactKey{}, place), method, req)
+			if err == nil && place.raw != nil {
+				return place, nil
+			}
+			return result, err
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// await waits for servers that are starting if a tool is named that nobody has yet.
+func (d *direct) await(ctx context.Context, name string) {
+	if _, known := d.known(name); !known && !slices.Contains(names, name) {
+		d.passer.Awaited(ctx, awaited)
+		d.sync()
+	}
+}
+
+// listed is the list of Retort's own tools, and on its last page those of exposed servers.
+func (d *direct) listed(own *mcp.ListToolsResult, modern bool) (mcp.Result, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	own.Tools = slices.DeleteFunc(slices.Clone(own.Tools), func(t *mcp.Tool) bool { _, theirs := d.byName[t.Name]; return theirs })
+	text, err := json.Marshal(own)
+	if err != nil || own.NextCursor != "" {
+		return own, err
+	}
+	var definitions []json.RawMessage
+	for _, t := range own.Tools {
+		raw, err := json.Marshal(t)
+		if err != nil {
+			return nil, err
+		}
+		definitions = append(definitions, raw)
+	}
+	for _, n := range d.tools {
+		definitions = append(definitions, n.definition)
+	}
+	all, err := marshal(definitions)
+	if err != nil {
+		return nil, err
+	}
+	return &exact{raw: withMember(text, "tools", all), modern: modern}, nil
+}

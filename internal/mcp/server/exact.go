@@ -1,0 +1,86 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// exact is a result that goes out as it is: order of keys, digits of numbers, and kinds of
+// content that the SDK does not know.
+type exact struct {
+	mcp.ResultBase
+	raw    json.RawMessage
+	modern bool // it says that it is complete
+}
+
+// MarshalJSON is the result, with what every result says since 2026-07-28 if it does not say
+// so itself.
+func (e *exact) MarshalJSON() ([]byte, error) {
+	raw := e.raw
+	if e.modern {
+		raw = orMember(raw, "resultType", "complete")
+	}
+	if len(e.Meta) > 0 {
+		raw = orMember(raw, "_meta", e.Meta)
+	}
+	return raw, nil
+}
+
+func modern(req mcp.Request) bool {
+	r, ok := req.(interface{ ProtocolVersion() string })
+	return ok && r.ProtocolVersion() >= multiRoundTrip
+}
+
+// member finds the value of a member of an object: where it begins and ends, 0 if there is none.
+func member(object []byte, name string) (from, to int) {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return 0, 0
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return 0, 0
+		}
+		var value json.RawMessage
+		if dec.Decode(&value) != nil {
+			return 0, 0
+		}
+		if key == name {
+			to = int(dec.InputOffset())
+			return to - len(value), to
+		}
+	}
+	return 0, 0
+}
+
+// withMember is an object with another value of a member.
+func withMember(object json.RawMessage, name string, value any) json.RawMessage {
+	text, err := marshal(value)
+	if err != nil {
+		return object
+	}
+	from, to := member(object, name)
+	if to == 0 {
+		return orMember(object, name, value)
+	}
+	out := append(make([]byte, 0, len(object)+len(text)), object[:from]...)
+	return append(append(out, text...), object[to:]...)
+}
+
+// orMember is an object that has a member, before all others if it had it not.
+func orMember(object json.RawMessage, name string, value any) json.RawMessage {
+	text, err := marshal(map[string]any{name: value})
+	rest := bytes.TrimSpace(object)
+	if _, to := member(object, name); to != 0 || err != nil || len(rest) == 0 {
+		return object
+	}
+	rest = bytes.TrimSpace(rest[1:]) // past the brace
+	out := text[:len(text)-1]
+	if rest[0] != '}' {
+		out = append(out, ',')
+	}
+	return append(out, rest...)
+}

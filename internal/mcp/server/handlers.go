@@ -1,0 +1,381 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+func (s *Server) handlers() map[string]handler {
+	return map[string]handler{
+		"search_tools":        s.search,
+		"get_tool_definition": s.describe,
+		"execute_code":        s.execute,
+		"execute_task":        s.task,
+		"call_tool":           s.call,
+		"resume_execution":    s.resume,
+		"get_execution_stats": s.stats,
+		"sanitize_pii":        s.sanitize,
+		"restore_pii":         s.restore,
+		"save_skill":          s.saveSkill,
+		"load_skill":          s.loadSkill,
+		"list_skills":         s.listSkills,
+		"execute_skill":       s.executeSkill,
+
+		"write_workspace_file": s.writeFile,
+		"read_workspace_file":  s.readFile,
+		"list_workspace_files": s.listFiles,
+	}
+}
+
+// arguments decodes a call's arguments strictly: a name that the schema does
+// not have is an error that says which name was meant.
+func arguments(req *mcp.CallToolRequest, into any, known ...string) error {
+	raw := req.Params.Arguments
+	if len(bytes.TrimSpace(raw)) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &given); err != nil {
+		return core.Errorf(core.KindInvalidArguments, "mcpserver", "the arguments must be one JSON object")
+	}
+	for name := range given {
+		if err := checkName(name, known); err != nil {
+			return err
+		}
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return core.Errorf(core.KindInvalidArguments, "mcpserver", "%s", typeMessage(err))
+	}
+	return nil
+}
+
+func checkName(name string, known []string) error {
+	for _, k := range known {
+		if k == name {
+			return nil
+		}
+	}
+	e := core.Errorf(core.KindInvalidArguments, "mcpserver", "there is no argument %q", name)
+	if near := core.Nearest(name, known, 1); len(near) > 0 {
+		return e.WithHint("did you mean %q?", near[0])
+	}
+	return e.WithHint("arguments: %v", known)
+}
+
+func typeMessage(err error) string {
+	if t, ok := err.(*json.UnmarshalTypeError); ok {
+		return fmt.Sprintf("argument %q: expected %s, got %s", t.Field, jsonName(t.Type.Kind().String()), t.Value)
+	}
+	return err.Error()
+}
+
+func jsonName(kind string) string {
+	switch kind {
+	case "int", "int64", "float64":
+		return "number"
+	case "bool":
+		return "boolean"
+	case "slice":
+		return "array"
+	case "map", "struct":
+		return "object"
+	}
+	return kind
+}
+
+func required(name, value string) error {
+	if value == "" {
+		return core.Errorf(core.KindInvalidArguments, "mcpserver", "missing %q", name)
+	}
+	return nil
+}
+
+func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Query    string      `json:"query"`
+		Detail   core.Detail `json:"detail_level"`
+		Server   string      `json:"server"`
+		Category string      `json:"category"`
+		Limit    int         `json:"limit"`
+	}
+	if err := arguments(req, &a, "query", "detail_level", "server", "category", "limit"); err != nil {
+		return nil, err
+	}
+	return s.engine.Search(ctx, core.Query{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit})
+}
+
+func (s *Server) describe(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Name     string        `json:"name"`
+		Names    []string      `json:"names"`
+		Category string        `json:"category"`
+		Language core.Language `json:"language"`
+	}
+	if err := arguments(req, &a, "name", "names", "category", "language"); err != nil {
+		return nil, err
+	}
+	names := a.Names
+	if a.Name != "" {
+		names = append([]string{a.Name}, names...)
+	}
+	definitions, err := s.engine.DescribeIn(ctx, a.Category, names, a.Language)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"definitions": definitions}, nil
+}
+
+func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	if req.Params.RequestState != "" {
+		return s.answered(ctx, req)
+	}
+	request, err := program(req)
+	if err != nil {
+		return nil, err
+	}
+	progress, stop := reportProgress(ctx, req)
+	defer stop()
+	request.Progress = progress
+	return s.outcome(req, s.engine.Execute(asking(ctx, req), request), 0), nil
+}
+
+// program is what a call of execute_code asks for.
+func program(req *mcp.CallToolRequest) (r core.Request, err error) {
+	var a struct {
+		Code      string        `json:"code"`
+		Language  core.Language `json:"language"`
+		TimeoutMS int64         `json:"timeout_ms"`
+		Sandbox   string        `json:"sandbox"`
+		Session   string        `json:"session"`
+		DryRun    bool          `json:"dry_run"`
+		care
+	}
+	if err := arguments(req, &a, append([]string{"code", "language", "timeout_ms", "sandbox", "session", "dry_run"}, careNames...)...); err != nil {
+		return r, err
+	}
+	if err := required("code", a.Code); err != nil {
+		return r, err
+	}
+	if a.TimeoutMS < 0 || a.TimeoutMS > int64(24*time.Hour/time.Millisecond) {
+		return r, core.Errorf(core.KindInvalidArguments, "mcpserver", "argument \"timeout_ms\": %d is not between 0 and a day", a.TimeoutMS)
+	}
+	model, version := modelOf(req)
+	r = core.Request{
+		Model: model, ModelVersion: version,
+		Session: a.Session, Client: client(req), Language: a.Language, Code: a.Code, Sandbox: a.Sandbox, DryRun: a.DryRun,
+		Limits: core.Limits{Timeout: time.Duration(a.TimeoutMS) * time.Millisecond},
+	}
+	return r, a.ask(&r)
+}
+
+func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if req.Params.RequestState != "" {
+		return s.answered(ctx, req)
+	}
+	if err := arguments(req, &a, "name", "arguments"); err != nil {
+		return nil, err
+	}
+	if err := required("name", a.Name); err != nil {
+		return nil, err
+	}
+	model, version := modelOf(req)
+	return s.outcome(req, s.engine.Call(asking(ctx, req), core.Request{Client: client(req), Model: model, ModelVersion: version}, a.Name, a.Arguments), 0), nil
+}
+
+func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		ID string `json:"execution_id"`
+	}
+	if req.Params.RequestState != "" {
+		return s.answered(ctx, req)
+	}
+	if err := arguments(req, &a, "execution_id"); err != nil {
+		return nil, err
+	}
+	if err := required("execution_id", a.ID); err != nil {
+		return nil, err
+	}
+	return s.outcome(req, s.engine.Resume(asking(ctx, req), a.ID, patience(req)), 0), nil
+}
+
+func (s *Server) stats(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Session string `json:"session"`
+	}
+	if err := arguments(req, &a, "session"); err != nil {
+		return nil, err
+	}
+	return s.engine.Stats(ctx, a.Session), nil
+}
+
+func (s *Server) sanitize(_ context.Context, req *mcp.CallToolRequest) (any, error) {
+	text, err := text(req)
+	if err != nil {
+		return nil, err
+	}
+	clean, found, err := s.engine.Sanitize("", text)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"text": clean, "found": found}, nil
+}
+
+func (s *Server) restore(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	if req.Params.RequestState != "" {
+		return s.answered(ctx, req)
+	}
+	text, err := text(req)
+	if err != nil {
+		return nil, err
+	}
+	return s.outcome(req, s.engine.Restore(asking(ctx, req), core.Request{Client: client(req)}, text), 0), nil
+}
+
+// text is the one argument of tools that take a text.
+func text(req *mcp.CallToolRequest) (string, error) {
+	var a struct {
+		Text string `json:"text"`
+	}
+	if err := arguments(req, &a, "text"); err != nil {
+		return "", err
+	}
+	return a.Text, required("text", a.Text)
+}
+
+func client(req *mcp.CallToolRequest) string {
+	if p := req.Session.InitializeParams(); p != nil && p.ClientInfo != nil {
+		return p.ClientInfo.Name + " " + p.ClientInfo.Version
+	}
+	return ""
+}
+
+// modelOf is what a client says of its model in _meta of a call: "model" and "modelVersion", or "model" as an object
+// with "name" and "version". What is no plain name is left out: anybody may have written it.
+func modelOf(req *mcp.CallToolRequest) (model, version string) {
+	text := func(v any) string {
+		s, _ := v.(string)
+		if len(s) > maxModel || strings.Trim(s, plainModel) != "" {
+			return ""
+		}
+		return s
+	}
+	meta := req.Params.GetMeta()
+	if m, ok := meta["model"].(map[string]any); ok {
+		return text(m["name"]), text(m["version"])
+	}
+	return text(meta["model"]), text(meta["modelVersion"])
+}
+
+const (
+	maxModel   = 100 // bytes
+	plainModel = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/-"
+)
+
+// every is how often progress is told at the most.
+const every = 200 * time.Millisecond
+
+// notice is how far a request is.
+type notice struct {
+	n    int
+	text string
+}
+
+// reportProgress tells a client that asked for it the number of calls made so
+// far. The function it returns never blocks; stop waits for the last notice.
+func reportProgress(ctx context.Context, req *mcp.CallToolRequest) (progress func(int), stop func()) {
+	tell, stop := notices(ctx, req)
+	if tell == nil {
+		return nil, stop
+	}
+	return func(n int) { tell(notice{n, fmt.Sprintf("%d tool calls", n)}) }, stop
+}
+
+// reportSteps tells a client that asked for it how far a task is. What happens between two notices is left
+// out.
+func reportSteps(ctx context.Context, req *mcp.CallToolRequest) (progress func(core.TaskStep), stop func()) {
+	tell, stop := notices(ctx, req)
+	if tell == nil {
+		return nil, stop
+	}
+	var n atomic.Int64
+	return func(s core.TaskStep) { tell(notice{int(n.Add(1)), string(s.Phase) + ": " + s.Text}) }, stop
+}
+
+// notices tells a client that asked for it; nil if it has not.
+func notices(ctx context.Context, req *mcp.CallToolRequest) (tell func(notice), stop func()) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return nil, func() {}
+	}
+	latest, done := make(chan notice, 1), make(chan struct{})
+	say := func(one notice) {
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+			ProgressToken: token, Progress: float64(one.n), Message: one.text,
+		})
+	}
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		for open := true; open; {
+			select {
+			case <-done:
+				open = false
+			case one := <-latest:
+				say(one)
+				select {
+				case <-done:
+					open = false
+				case <-time.After(every):
+				}
+			}
+		}
+		select {
+		case one := <-latest:
+			say(one)
+		default:
+		}
+	})
+	return newest(latest), func() { close(done); telling.Wait() }
+}
+
+// newest keeps only the notice with the largest number that nobody has taken yet.
+func newest(latest chan notice) func(notice) {
+	var mu sync.Mutex
+	return func(n notice) {
+		mu.Lock()
+		defer mu.Unlock()
+		select {
+		case waiting := <-latest:
+			if waiting.n > n.n {
+				n = waiting
+			}
+		default:
+		}
+		latest <- n
+	}
+}
+
+// marshal is json.Marshal without the escaping meant for web pages, which
+// costs tokens and readability.
+func marshal(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}

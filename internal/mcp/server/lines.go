@@ -1,0 +1,426 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// codeEnding is the error of a request that comes while the server ends.
+const codeEnding = -32000
+
+// noBatches is the first version of the protocol without batches.
+const noBatches = "2025-06-18"
+
+// lineTransport is the transport of a client that writes one message on each line. Its
+// connection ends with the stream and not before: the SDK's own ends with the first line that is
+// JSON and no message, and with it everything that runs. Such lines are answered as JSON-RPC 2.0
+// says.
+type lineTransport struct{ conn *lineConn }
+
+func newLineTransport(in io.ReadCloser, out io.WriteCloser) *lineTransport {
+	return &lineTransport{&lineConn{
+		in: in, out: out, lines: make(chan line), closed: make(chan struct{}), drained: make(chan struct{}), calls: map[jsonrpc.ID]*inCall{},
+	}}
+}
+
+// Connect begins to read.
+func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) {
+	go t.conn.readLines()
+	return t.conn, nil
+}
+
+// line is what was read up to a newline. It is not whole if it was too long, and has no text
+// then, nor if err is set.
+type line struct {
+	text  []byte
+	whole bool
+	err   error
+}
+
+// lineConn is the connection of a lineTransport.
+type lineConn struct {
+	in     io.ReadCloser
+	out    io.WriteCloser
+	lines  chan line
+	queue  []jsonrpc.Message // read and not yet returned
+	begun  bool              // initialize has come: requests need not say their version
+	once   sync.Once
+	closed chan struct{}
+
+	drained chan struct{} // closed when it drains and all requests have their answers
+
+	mu      sync.Mutex // for the rest, and for writing
+	calls   map[jsonrpc.ID]*inCall
+	version string // that initialize has led to
+	drains  bool
+}
+
+// inCall is a request of the client that has no answer yet.
+type inCall struct {
+	initialize, cancelled bool
+	lasts                 bool   // until its stream ends: nobody waits for its answer
+	batch                 *batch // that it came in; nil: in none
+}
+
+// batch collects the answers to the requests of a batch.
+type batch struct {
+	open    int // requests without an answer
+	answers []json.RawMessage
+}
+
+// SessionID returns none: the stream is the session.
+func (c *lineConn) SessionID() string { return "" }
+
+// Close ends the connection and closes both streams.
+func (c *lineConn) Close() (err error) {
+	c.once.Do(func() {
+		close(c.closed)
+		err = errors.Join(c.in.Close(), c.out.Close())
+	})
+	return err
+}
+
+// readLines hands lines to Read, so that Close ends a Read that waits. It stays until in has
+// returned, which an input such as a terminal may not do when it is closed.
+func (c *lineConn) readLines() {
+	in := bufio.NewReaderSize(c.in, 64<<10)
+	for {
+		text, whole, err := nextLine(in)
+		if len(text) > 0 || !whole {
+			if !c.hand(line{text: text, whole: whole}) {
+				return
+			}
+		}
+		if err != nil {
+			c.hand(line{err: err})
+			return
+		}
+	}
+}
+
+// hand reports whether the connection is still open.
+func (c *lineConn) hand(l line) bool {
+	select {
+	case c.lines <- l:
+		return true
+	case <-c.closed:
+		return false
+	}
+}
+
+// nextLine reads the next line that is not empty, without its end. One that is too long is
+// read past, and is not whole.
+func nextLine(in *bufio.Reader) (text []byte, whole bool, err error) {
+	whole = true
+	for {
+		part, err := in.ReadSlice('\n')
+		if whole = whole && len(text)+len(part) <= maxLine; whole {
+			text = append(text, part...)
+		} else {
+			text = nil
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		text = bytes.TrimSpace(text)
+		if len(text) > 0 || !whole || err != nil {
+			return text, whole, err
+		}
+	}
+}
+
+// drain has new requests refused, and the connection end when those under way have their answers, or
+// when it was given its time. The connection of the SDK waits for them and sends no answers any more.
+func (c *lineConn) drain(patience time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drains = true
+	c.settle()
+	time.AfterFunc(patience, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.finishDraining()
+	})
+}
+
+// settle ends a connection that drains once no request is without an answer. The caller holds mu.
+func (c *lineConn) settle() {
+	for _, call := range c.calls {
+		if !call.lasts {
+			return
+		}
+	}
+	if c.drains {
+		c.finishDraining()
+	}
+}
+
+// finishDraining has Read return the end of the stream. The caller holds mu.
+func (c *lineConn) finishDraining() {
+	select {
+	case <-c.drained:
+	default:
+		close(c.drained)
+	}
+}
+
+// Read returns the next message that the server is to see.
+func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for len(c.queue) == 0 {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-c.closed:
+			return nil, io.EOF
+		case <-c.drained:
+			return nil, io.EOF
+		case l := <-c.lines:
+			if l.err != nil {
+				return nil, l.err
+			}
+			if err := c.receive(l); err != nil {
+				return nil, err
+			}
+		}
+	}
+	next := c.queue[0]
+	c.queue = c.queue[1:]
+	return next, nil
+}
+
+// receive puts the messages of a line into the queue, or answers them. The error is one of
+// writing.
+func (c *lineConn) receive(l line) error {
+	if !l.whole {
+		return c.send(refuse(nil, jsonrpc.CodeInvalidRequest, "a message is larger than %d MB", maxLine>>20).Text())
+	}
+	if !isBatch(l.text) {
+		if refused := c.take(l.text, nil); refused != nil {
+			return c.send(refused.Text())
+		}
+		return nil
+	}
+	messages, refused := SplitBatch(l.text)
+	if refused == nil && !c.hasBatches() {
+		refused = refuse(nil, jsonrpc.CodeInvalidRequest, "a batch is for versions of the protocol before %s, after initialize", noBatches)
+	}
+	if refused != nil {
+		return c.send(refused.Text())
+	}
+	return c.receiveBatch(messages)
+}
+
+func (c *lineConn) hasBatches() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.version != "" && c.version < noBatches
+}
+
+// receiveBatch takes the messages of a batch. The answer is sent when the last of its requests
+// has one; a batch without requests has none.
+func (c *lineConn) receiveBatch(messages []json.RawMessage) error {
+	b := &batch{open: 1} // until all are taken
+	for _, text := range messages {
+		if refused := c.take(text, b); refused != nil {
+			b.answers = append(b.answers, refused.Text())
+		}
+	}
+	return c.finish(b, nil)
+}
+
+// take puts a message into the queue, or says why it is refused. Some messages are ignored.
+func (c *lineConn) take(text []byte, b *batch) *Refusal {
+	msg, refused := ParseMessage(liftTask(text))
+	if refused != nil || msg == nil {
+		return refused
+	}
+	if r, ok := msg.(*jsonrpc.Request); ok {
+		switch {
+		case r.IsCall():
+			if refused := c.begin(r, b); refused != nil {
+				return refused
+			}
+		case r.Method == "notifications/cancelled" && !c.cancel(r.Params):
+			return nil
+		}
+	}
+	c.queue = append(c.queue, msg)
+	return nil
+}
+
+// begin takes up a request, or says why it is refused.
+func (c *lineConn) begin(r *jsonrpc.Request, b *batch) *Refusal {
+	id, _ := json.Marshal(r.ID.Raw()) // a string or an integer
+	if err := c.checkVersion(r); err != nil {
+		return &Refusal{ID: id, Error: err}
+	}
+	if r.Method == "initialize" && b != nil {
+		return refuse(id, jsonrpc.CodeInvalidRequest, "initialize is no part of a batch")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.drains {
+		return refuse(id, codeEnding, "the server is ending; nothing ran")
+	}
+	if c.calls[r.ID] != nil { // an answer with this id would be taken for that of the other request
+		return refuse(nil, jsonrpc.CodeInvalidRequest, "another request with the id %s has no answer yet", clippedTo(string(id), 100))
+	}
+	c.calls[r.ID] = &inCall{initialize: r.Method == "initialize", lasts: r.Method == "subscriptions/listen", batch: b}
+	if b != nil {
+		b.open++
+	}
+	return nil
+}
+
+// checkVersion holds a request to the version that it declares: every request of the newer
+// protocol says its version and what its client can do, and the others follow initialize.
+func (c *lineConn) checkVersion(r *jsonrpc.Request) *jsonrpc.Error {
+	var params, meta map[string]json.RawMessage
+	_ = json.Unmarshal(r.Params, &params) // what is no object declares nothing
+	_ = json.Unmarshal(params["_meta"], &meta)
+	raw, declared := meta[mcp.MetaKeyProtocolVersion]
+	switch {
+	case declared:
+		return c.checkDeclared(raw)
+	case r.Method == "initialize":
+		c.begun = true
+	case !c.begun && r.Method != "ping":
+		return invalidParams("_meta lacks %q; a client of a version before %s begins with initialize", mcp.MetaKeyProtocolVersion, multiRoundTrip)
+	}
+	return nil
+}
+
+// checkDeclared holds the version that a request declares against those that need no
+// initialize.
+func (c *lineConn) checkDeclared(raw json.RawMessage) *jsonrpc.Error {
+	var version string
+	if json.Unmarshal(raw, &version) != nil {
+		return invalidParams("_meta has a %q that is not a string", mcp.MetaKeyProtocolVersion)
+	}
+	supported := mcp.SupportedProtocolVersions()
+	known := slices.Contains(supported, version)
+	switch {
+	case known && (version >= multiRoundTrip || c.begun):
+		return nil
+	case known:
+		return invalidParams("version %s begins with initialize", version)
+	}
+	data, _ := json.Marshal(mcp.UnsupportedProtocolVersionData{Supported: supported, Requested: version})
+	return &jsonrpc.Error{Code: mcp.CodeUnsupportedProtocolVersion, Message: "Unsupported protocol version", Data: data}
+}
+
+func invalidParams(format string, args ...any) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
+
+// cancel notes that nobody waits for the answer to a request any more, and reports whether the
+// server is to hear of it. A request that has not come yet, one that was answered or cancelled
+// before, and initialize, which cannot be cancelled, stay as they are.
+func (c *lineConn) cancel(params json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(params, &members) != nil {
+		return false
+	}
+	id, err := parseID(members["requestId"])
+	if err != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call := c.calls[id]
+	if call == nil || call.cancelled || call.initialize {
+		return false
+	}
+	call.cancelled = true
+	return true
+}
+
+// Write sends a message of the server, but no answer to a request that was cancelled.
+func (c *lineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r, answers := msg.(*jsonrpc.Response)
+	if !answers {
+		text, err := jsonrpc.EncodeMessage(msg)
+		if err != nil {
+			return fmt.Errorf("a message cannot be encoded: %w", err)
+		}
+		return c.send(text)
+	}
+	text, err := jsonrpc.EncodeMessage(r)
+	if err != nil { // the client waits for an answer
+		text, err = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the answer cannot be encoded: " + err.Error()}})
+	}
+	if err != nil {
+		return err
+	}
+	return c.answer(r, text)
+}
+
+// answer sends the answer to a request, or adds it to that of its batch.
+func (c *lineConn) answer(r *jsonrpc.Response, text []byte) error {
+	c.mu.Lock()
+	call := c.calls[r.ID]
+	delete(c.calls, r.ID)
+	c.settle()
+	if call != nil && call.initialize {
+		var chosen struct {
+			Version string `json:"protocolVersion"`
+		}
+		_ = json.Unmarshal(r.Result, &chosen) // an error chooses none
+		c.version = chosen.Version
+	}
+	c.mu.Unlock()
+	switch {
+	case call == nil:
+		return c.send(text)
+	case call.cancelled:
+		text = nil
+	}
+	switch {
+	case call.batch != nil:
+		return c.finish(call.batch, text)
+	case text == nil:
+		return nil
+	}
+	return c.send(text)
+}
+
+// finish adds an answer to those of a batch, and sends them if it was the last one. text is
+// nil if there is none.
+func (c *lineConn) finish(b *batch, text []byte) error {
+	c.mu.Lock()
+	if b.open--; text != nil {
+		b.answers = append(b.answers, text)
+	}
+	whole := b.open == 0 && len(b.answers) > 0
+	c.mu.Unlock()
+	if !whole {
+		return nil
+	}
+	all, err := json.Marshal(b.answers)
+	if err != nil {
+		return err
+	}
+	return c.send(all)
+}
+
+// send writes a message whole.
+func (c *lineConn) send(text []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, err := c.out.Write(append(text, '\n'))
+	return err
+}

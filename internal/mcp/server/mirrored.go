@@ -1,0 +1,79 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/mcp/headers"
+)
+
+const nameHeader = "Mcp-Name"
+
+// mirrored holds the headers of a request against its body as far as the SDK does not: what
+// stands between a client and Retort decides by headers, and Retort by the body. Names arrive
+// decoded at next, which compares them byte for byte.
+func (s *Server) mirrored(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || r.Header.Get(VersionHeader) < Stateless {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			mismatch(w, nil, errors.New("the request did not arrive whole"))
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if id, err := s.mirrors(r.Context(), r.Header, body); err != nil {
+			mismatch(w, id, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// mirrors says what is wrong with headers, and which request it is about. What is no request is
+// for the SDK to refuse.
+func (s *Server) mirrors(ctx context.Context, header http.Header, body []byte) (id json.RawMessage, err error) {
+	var message, params map[string]json.RawMessage // keys count as they are spelled
+	var method, tool string
+	if json.Unmarshal(body, &message) != nil || json.Unmarshal(message["method"], &method) != nil {
+		return nil, nil
+	}
+	id = message["id"]
+	if given := header.Get(nameHeader); given != "" {
+		plain, err := headers.Decode(given)
+		if err != nil {
+			return id, fmt.Errorf("the header %s %w", nameHeader, err)
+		}
+		header.Set(nameHeader, plain)
+	}
+	if method != "tools/call" || s.direct == nil || json.Unmarshal(message["params"], &params) != nil || json.Unmarshal(params["name"], &tool) != nil {
+		return id, nil
+	}
+	s.direct.await(ctx, tool)
+	n, ok := s.direct.known(tool)
+	if !ok {
+		return id, nil
+	}
+	return id, headers.Check(header, n.bound, params["arguments"])
+}
+
+// mismatch is the answer to a request whose headers do not say what its body says.
+func mismatch(w http.ResponseWriter, id json.RawMessage, why error) {
+	if len(id) == 0 {
+		id = json.RawMessage("null")
+	}
+	text, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: why.Error()}})
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.Write(text)
+}

@@ -1,0 +1,61 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+// shownBy is a peer that says what the client of a request shows to a person.
+func shownBy(req mcp.Request) *core.Peer {
+	caps := capabilitiesOf(req)
+	if caps == nil || caps.Elicitation == nil {
+		return &core.Peer{}
+	}
+	return &core.Peer{Forms: showing(caps, core.Asked{}), Pages: showing(caps, core.Asked{Page: "any"})}
+}
+
+// showing reports whether a client with caps can show what is asked to a person.
+func showing(caps *mcp.ClientCapabilities, a core.Asked) bool {
+	switch e := caps.Elicitation; {
+	case e == nil:
+		return false
+	case a.Page != "":
+		return e.URL != nil
+	default:
+		return e.Form != nil || e.URL == nil
+	}
+}
+
+// pageOf is the question whether a person opens a page for a server. The client gets an id of
+// ours: servers do not know those of others.
+func pageOf(a core.Asked) *mcp.ElicitParams {
+	var p struct {
+		Message string `json:"message"`
+		Origin  string `json:"url"`
+	}
+	_ = json.Unmarshal(a.Params, &p) // what is no text is not shown
+	text := fmt.Sprintf("The server %q wants you to open a page at %s for its tool %s; it is not Retort that asks. Look at the address before you give that page anything.\n\n%s",
+		a.Server, core.Legible(p.Origin), core.Legible(a.Tool), core.Legible(clippedTo(p.Message, maxQuestion)))
+	return &mcp.ElicitParams{Mode: "url", Message: text, URL: a.Page, ElicitationID: rand.Text()}
+}
+
+// tellDone tells a client when the server says that the person is done with a page.
+func tellDone(ctx context.Context, session *mcp.ServerSession, id string, done <-chan struct{}) {
+	ctx = context.WithoutCancel(ctx) // that of the question ends with its answer
+	go func() {
+		late := time.NewTimer(askPatience)
+		defer late.Stop()
+		select {
+		case <-done:
+			_ = session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: id})
+		case <-late.C:
+		}
+	}()
+}

@@ -1,0 +1,128 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort"
+	"retort/internal/devel/testenv"
+	"retort/internal/mcp/client/oauth/oauthtest"
+)
+
+// Personal data of one server that goes to another one in a prompt's arguments waits for a person,
+// in both eras; a no is one, and a client that can't ask is told what to do. In an address it does
+// not go anywhere.
+func TestPromptsAreApproved(t *testing.T) {
+	t.Parallel()
+	const settings = "servers: {a: {expose: direct}, b: {expose: direct}}"
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			said, asked := "once", 0
+			o := &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				asked++
+				return accept(said), nil
+			}}
+			one := func(o *mcp.ClientOptions) (string, error) {
+				a, b := everything(), everything()
+				text := func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+					return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, Text: "of ada@example.com"}}}, nil
+				}
+				a.AddResource(&mcp.Resource{URI: "test://mail", Name: "mail"}, text)
+				s := connect(t, settings, era, o, upstream("a", a), upstream("b", b))
+				list(t, s)
+				first, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://mail"})
+				if err != nil || !strings.Contains(show(first), "[EMAIL_1]") || asked > 0 {
+					t.Fatal(show(first), err, asked)
+				}
+				read, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "retort://b/test://of/[EMAIL_1]"})
+				if err == nil || !strings.Contains(err.Error(), "could carry it elsewhere") || asked > 0 {
+					t.Error(show(read), err, asked)
+				}
+				prompt, wrong := s.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "b__greet", Arguments: map[string]string{"who": "[EMAIL_1]"}})
+				return show(prompt), wrong
+			}
+			if prompt, err := one(o); err != nil || !strings.Contains(prompt, "Hello [EMAIL_1]") || asked != 1 {
+				t.Error(prompt, err, asked)
+			}
+			said, asked = "no", 0
+			if prompt, err := one(o); err == nil || asked != 1 {
+				t.Error(prompt, asked)
+			}
+			asked = 0
+			if prompt, err := one(nil); err == nil || !strings.Contains(err.Error(), "has to approve") && !strings.Contains(err.Error(), "waits for a person") {
+				t.Error(prompt, err)
+			}
+		})
+	}
+}
+
+// behindLogin is a server with resources and prompts for which somebody has to log in.
+func behindLogin(t *testing.T, stateless bool) (*oauthtest.Server, retort.Config) {
+	t.Helper()
+	things := everything()
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return things }, &mcp.StreamableHTTPOptions{Stateless: stateless})
+	var server *oauthtest.Server
+	server, err := oauthtest.Start(oauthtest.Rules{Inside: handler})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	return server, retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: "servers: {vault: {expose: direct}}", Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
+}
+
+// Whoever reads a resource, or gets a prompt, of a server that wants a login is asked for it, and
+// has the answer then. A client of the versions that know it is told that the page has served.
+func TestLoginForResourcesAndPrompts(t *testing.T) {
+	t.Parallel()
+	for i := range 4 {
+		era, what := eras[i&1], []string{"resource", "prompt"}[i>>1]
+		t.Run(era+" "+what, func(t *testing.T) {
+			server, c := behindLogin(t, true)
+			logIn(t, c)
+			e, err := retort.Open(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = e.Close() })
+			e.Settle(t.Context())
+			var id, complete atomic.Value
+			s := browsingWith(t, e, era, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				id.Store(r.Params.ElicitationID)
+				go func() { _ = oauthtest.Browse(context.Background(), r.Params.URL) }()
+				return &mcp.ElicitResult{Action: "accept"}, nil
+			}, func(done string) { complete.Store(done) })
+			list(t, s)
+			server.Expire(true)
+			got := ""
+			if what == "resource" {
+				read, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://a.txt"})
+				got = fmt.Sprint(show(read), err)
+			} else {
+				prompt, err := s.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"who": "World"}})
+				got = fmt.Sprint(show(prompt), err)
+			}
+			if !strings.Contains(got, "the text of test://a.txt") && !strings.Contains(got, "Hello World") || id.Load() == nil {
+				t.Error(got, id.Load())
+			}
+			if era == eras[0] {
+				testenv.WaitUntil(t, "the client is notified that the login is complete", func() bool { return complete.Load() == id.Load() })
+			}
+		})
+	}
+}
+
+func list(t *testing.T, s *mcp.ClientSession) {
+	t.Helper()
+	if _, err := s.ListResources(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ListPrompts(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,324 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+//lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
+
+// Kind is a kind of things that servers have besides tools.
+type Kind struct {
+	Method string // that lists them
+	Member string // of the answer
+	Key    string // that tells them apart
+	Tool   string // the name by which the policy judges their use
+}
+
+// The kinds.
+var (
+	Resources = Kind{"resources/list", "resources", "uri", "read_resource"}
+	Templates = Kind{"resources/templates/list", "resourceTemplates", "uriTemplate", "read_resource"}
+	Prompts   = Kind{"prompts/list", "prompts", "name", "get_prompt"}
+)
+
+// Listed is one thing of a server, as it was received.
+type Listed struct {
+	Server string
+	Item   json.RawMessage
+}
+
+// thing is something of an exposed server, under the name that clients know.
+type thing struct {
+	server, own, name string
+	item              json.RawMessage
+}
+
+// things are all of a kind. What several servers have under the same name is named after its
+// server: retort://SERVER/URI for resources, server__name for prompts.
+func (d *direct) things(ctx context.Context, k Kind) []thing {
+	count := map[string]int{}
+	var all []thing
+	for _, l := range d.passer.Listed(ctx, k) {
+		var members map[string]json.RawMessage
+		var own string
+		if json.Unmarshal(l.Item, &members) != nil || json.Unmarshal(members[k.Key], &own) != nil {
+			continue
+		}
+		count[own]++
+		all = append(all, thing{l.Server, own, own, l.Item})
+	}
+	for i, t := range all {
+		if count[t.own] > 1 {
+			all[i].name = k.prefixed(t)
+			all[i].item = withMember(t.item, k.Key, all[i].name)
+		}
+	}
+	return all
+}
+
+const ownScheme = "retort://"
+
+func (k Kind) prefixed(t thing) string {
+	if k == Prompts {
+		return t.server + "__" + t.own
+	}
+	return ownScheme + url.PathEscape(t.server) + "/" + t.own
+}
+
+// requests answers what clients ask of exposed servers besides their tools.
+func (d *direct) requests(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		for _, k := range []Kind{Resources, Templates, Prompts} {
+			if k.Method == method {
+				return d.list(ctx, k, req)
+			}
+		}
+		switch params := req.GetParams().(type) {
+		case *mcp.ReadResourceParams:
+			return d.read(ctx, req, params.URI)
+		case *mcp.GetPromptParams:
+			return d.prompt(ctx, req, params)
+		case *mcp.CompleteParams:
+			return d.complete(ctx, req, params)
+		}
+		return next(ctx, method, req)
+	}
+}
+
+func (d *direct) list(ctx context.Context, k Kind, req mcp.Request) (mcp.Result, error) {
+	items := []json.RawMessage{}
+	for _, t := range d.things(ctx, k) {
+		items = append(items, t.item)
+	}
+	return answer(req, map[string]any{k.Member: items})
+}
+
+// answer is a result of Retort's own.
+func answer(req mcp.Request, members map[string]any) (mcp.Result, error) {
+	if modern(req) {
+		members["ttlMs"], members["cacheScope"] = 0, "private"
+	}
+	raw, err := marshal(members)
+	if err != nil {
+		return nil, err
+	}
+	return &exact{raw: raw, modern: modern(req)}, nil
+}
+
+func (d *direct) read(ctx context.Context, req mcp.Request, uri string) (mcp.Result, error) {
+	server, own, ok := d.resource(ctx, uri)
+	if !ok {
+		return nil, mcp.ResourceNotFoundError(uri)
+	}
+	return d.pass(ctx, req, core.Passed{Server: server, Method: "resources/read", Tool: Resources.Tool}, map[string]any{"uri": own})
+}
+
+// resource finds the server that has a resource: by the name of the server in the URI, by its
+// lists, by its templates; or the only one there is.
+func (d *direct) resource(ctx context.Context, uri string) (server, own string, ok bool) {
+	exposed := d.passer.Exposed()
+	if rest, prefixed := strings.CutPrefix(uri, ownScheme); prefixed {
+		name, own, _ := strings.Cut(rest, "/")
+		for _, s := range exposed {
+			if url.PathEscape(s) == name {
+				return s, own, true
+			}
+		}
+	}
+	for _, t := range d.things(ctx, Resources) {
+		if t.name == uri {
+			return t.server, t.own, true
+		}
+	}
+	for _, t := range d.things(ctx, Templates) {
+		if fits(t.own, uri) {
+			return t.server, uri, true
+		}
+	}
+	if len(exposed) == 1 {
+		return exposed[0], uri, true
+	}
+	return "", "", false
+}
+
+var expression = regexp.MustCompile(`\\\{[^{}]*\\\}`)
+
+// fits reports whether a URI can be made of a template.
+func fits(template, uri string) bool {
+	if len(template) > 2048 || len(uri) > 8192 {
+		return false
+	}
+	pattern, err := regexp.Compile("^" + expression.ReplaceAllString(regexp.QuoteMeta(template), ".*") + "$")
+	return err == nil && pattern.MatchString(uri)
+}
+
+func (d *direct) prompt(ctx context.Context, req mcp.Request, params *mcp.GetPromptParams) (mcp.Result, error) {
+	t, ok := d.promptOf(ctx, params.Name)
+	if !ok {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown prompt " + params.Name}
+	}
+	own := map[string]any{"name": t.own}
+	if params.Arguments != nil {
+		own["arguments"] = params.Arguments
+	}
+	return d.pass(ctx, req, core.Passed{Server: t.server, Method: "prompts/get", Tool: Prompts.Tool}, own)
+}
+
+// promptOf finds the server that has a prompt: by the lists, by the name of the server before it,
+// or the only one there is. A server that wants a login first lists nothing.
+func (d *direct) promptOf(ctx context.Context, name string) (thing, bool) {
+	if t, ok := d.find(ctx, Prompts, name); ok {
+		return t, true
+	}
+	exposed := d.passer.Exposed()
+	for _, s := range exposed {
+		if own, prefixed := strings.CutPrefix(name, s+"__"); prefixed {
+			return thing{server: s, own: own}, true
+		}
+	}
+	if len(exposed) == 1 {
+		return thing{server: exposed[0], own: name}, true
+	}
+	return thing{}, false
+}
+
+func (d *direct) find(ctx context.Context, k Kind, name string) (thing, bool) {
+	for _, t := range d.things(ctx, k) {
+		if t.name == name {
+			return t, true
+		}
+	}
+	return thing{}, false
+}
+
+func (d *direct) complete(ctx context.Context, req mcp.Request, params *mcp.CompleteParams) (mcp.Result, error) {
+	if params.Ref == nil || params.Argument.Name == "" {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "ref and argument.name are needed"}
+	}
+	kind, name := Prompts, params.Ref.Name
+	if params.Ref.Type == "ref/resource" {
+		kind, name = Templates, params.Ref.URI
+	}
+	t, ok := d.find(ctx, kind, name)
+	if !ok {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no " + name}
+	}
+	ref := map[string]any{"type": params.Ref.Type, kind.reference(): t.own}
+	own := map[string]any{"ref": ref, "argument": params.Argument}
+	if params.Context != nil {
+		own["context"] = params.Context
+	}
+	return d.pass(ctx, req, core.Passed{Server: t.server, Method: "completion/complete", Tool: kind.Tool}, own)
+}
+
+func (k Kind) reference() string {
+	if k == Prompts {
+		return "name"
+	}
+	return "uri"
+}
+
+// pass makes a request to a server.
+func (d *direct) pass(ctx context.Context, req mcp.Request, what core.Passed, params map[string]any) (mcp.Result, error) {
+	arguments, err := marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	what.Arguments = arguments
+	o, asked, err := d.passed(ctx, req, what)
+	if err != nil || asked != nil {
+		return asked, err
+	}
+	if o.Status == core.StatusOK {
+		result := o.Result
+		if modern(req) && what.Method == "resources/read" {
+			result = orMember(orMember(result, "ttlMs", 0), "cacheScope", "private")
+		}
+		return &exact{raw: result, modern: modern(req)}, nil
+	}
+	return nil, failure(o)
+}
+
+// passed is what became of a request that is passed on, or the questions that wait for the
+// person at the client.
+func (d *direct) passed(ctx context.Context, req mcp.Request, what core.Passed) (o core.Outcome, asked mcp.Result, err error) {
+	var answer any
+	if state, again := roundOf(ctx); again && state.Execution != "" {
+		answer, err = d.server.answered(ctx, req)
+	} else {
+		answer = d.server.outcome(req, d.passer.Pass(asking(ctx, req), core.Request{Client: clientOf(req)}, what), 0)
+	}
+	if err != nil {
+		return o, nil, failure(core.Outcome{Error: core.AsError(err)})
+	}
+	if questions, ok := answer.(*mcp.CallToolResult); ok {
+		return o, questions, nil
+	}
+	o, _ = answer.(core.Outcome)
+	return o, nil, missing(req, o)
+}
+
+// missing is the error of 2026-07-28 for a request that failed since the client has not
+// declared a capability which the server needs; nil if that is not why.
+func missing(req mcp.Request, o core.Outcome) error {
+	var lacks *core.Missing
+	if !modern(req) || o.Error == nil || !errors.As(o.Error, &lacks) {
+		return nil
+	}
+	needs := *lacks
+	if caps := capabilitiesOf(req); caps != nil {
+		if caps.Elicitation != nil {
+			needs.Elicitation = nil
+		}
+		if caps.Sampling != nil {
+			needs.Sampling = nil
+		}
+	}
+	if needs == (core.Missing{}) {
+		return nil // the settings withhold it from the server
+	}
+	data, err := marshal(map[string]any{"requiredCapabilities": needs})
+	if err != nil {
+		return nil
+	}
+	return &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: o.Error.Message, Data: data}
+}
+
+// failure is the error of a request that is none of tools/call.
+func failure(o core.Outcome) error {
+	e := o.Error
+	if e == nil && o.Status == core.StatusPendingApproval {
+		e = core.Errorf(core.KindPolicy, "mcpserver", "it waits for a person, whom this client can't ask").WithHint("resume_execution with the execution_id %s gives what it answers", o.ExecutionID)
+	}
+	if e == nil {
+		e = core.Errorf(core.KindInternal, "mcpserver", "it ended as %s", o.Status)
+	}
+	code := int64(jsonrpc.CodeInternalError)
+	if e.Kind == core.KindInvalidArguments || e.Kind == core.KindToolNotFound {
+		code = jsonrpc.CodeInvalidParams
+	}
+	data, err := marshal(map[string]any{"error": e})
+	if err != nil {
+		data = nil
+	}
+	return &jsonrpc.Error{Code: code, Message: e.Message, Data: data}
+}
+
+func clientOf(req mcp.Request) string {
+	s, ok := req.GetSession().(*mcp.ServerSession)
+	if !ok || s.InitializeParams() == nil || s.InitializeParams().ClientInfo == nil {
+		return ""
+	}
+	info := s.InitializeParams().ClientInfo
+	return info.Name + " " + info.Version
+}

@@ -1,0 +1,155 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+// Rounds signs what clients keep between a question and its answer, and takes each back
+// once. The key is that of the process: what waits ends with it. Servers that clients
+// may take for one share it. It is safe for concurrent use.
+type Rounds struct {
+	key   []byte
+	mu    sync.Mutex
+	spent map[string]time.Time // nonces that came back, until they would have run out
+}
+
+// NewRounds makes a key.
+func NewRounds() *Rounds {
+	key := make([]byte, sha256.Size)
+	_, _ = rand.Read(key) // does not fail
+	return &Rounds{key: key, spent: map[string]time.Time{}}
+}
+
+// requestState is what the client brings back with the answers.
+type requestState struct {
+	Conversation string            `json:"conversation,omitempty"` // that goes on meanwhile
+	Execution    string            `json:"execution_id,omitempty"`
+	Round        int               `json:"round"`
+	Digests      map[string]string `json:"digests,omitempty"` // of what was shown, by the id of the approval
+	Principal    string            `json:"principal,omitempty"`
+	Call         string            `json:"call"` // digest of the tool and its arguments
+	Nonce        string            `json:"nonce"`
+	Expires      time.Time         `json:"expires"`
+}
+
+// issue is a state as the client keeps it.
+func (r *Rounds) issue(s requestState) (string, error) {
+	s.Nonce = rand.Text()
+	text, err := json.Marshal(s)
+	if err != nil {
+		return "", err
+	}
+	return encode(text) + "." + encode(r.sign(text)), nil
+}
+
+func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+
+func (r *Rounds) sign(text []byte) []byte {
+	mac := hmac.New(sha256.New, r.key)
+	mac.Write(text)
+	return mac.Sum(nil)
+}
+
+// take reads a state that comes back for a call of a principal. It counts once, for the
+// call that it was issued for, until it runs out.
+func (r *Rounds) take(state, principal, call string, now time.Time) (requestState, *core.Error) {
+	s, ok := r.open(state)
+	switch {
+	case !ok:
+		return s, errNoRound()
+	case s.Principal != principal || s.Call != call:
+		return s, core.Errorf(core.KindInvalidArguments, "mcpserver", "the requestState is for another call; nothing ran").WithHint("repeat the call that was answered with it, with the same arguments")
+	case !now.Before(s.Expires):
+		return s, core.Errorf(core.KindInvalidArguments, "mcpserver", "the requestState has run out; nothing ran").WithHint("call resume_execution with the execution_id %s", s.Execution)
+	case !r.spend(s, now):
+		return s, core.Errorf(core.KindInvalidArguments, "mcpserver", "the requestState was used before; nothing ran").WithHint("call resume_execution with the execution_id %s", s.Execution)
+	}
+	return s, nil
+}
+
+func errNoRound() *core.Error {
+	return core.Errorf(core.KindInvalidArguments, "mcpserver", "the requestState is not one of this server; nothing ran").WithHint("call the tool without requestState")
+}
+
+// round is the key of the state that a client has brought, in a context.
+type round struct{}
+
+// roundOf is the state that the client of ctx has brought, which was issued for its call.
+func roundOf(ctx context.Context) (s requestState, ok bool) {
+	s, ok = ctx.Value(round{}).(requestState)
+	return s, ok
+}
+
+// open is a state that was signed here.
+func (r *Rounds) open(state string) (s requestState, ok bool) {
+	body, mac, _ := strings.Cut(state, ".")
+	text, err := base64.RawURLEncoding.DecodeString(body)
+	if err != nil {
+		return s, false
+	}
+	given, err := base64.RawURLEncoding.DecodeString(mac)
+	if err != nil || !hmac.Equal(given, r.sign(text)) {
+		return s, false
+	}
+	return s, json.Unmarshal(text, &s) == nil
+}
+
+// spend reports whether a state has not been used yet, and uses it.
+func (r *Rounds) spend(s requestState, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for nonce, until := range r.spent {
+		if !now.Before(until) {
+			delete(r.spent, nonce)
+		}
+	}
+	if _, used := r.spent[s.Nonce]; used {
+		return false
+	}
+	r.spent[s.Nonce] = s.Expires
+	return true
+}
+
+// digestOf tells calls apart: by their tool and arguments, in whatever order and with
+// whatever spaces a client writes them.
+func digestOf(method string, req mcp.Request) string {
+	name, text := "", []byte(nil)
+	switch p := req.GetParams().(type) {
+	case *mcp.CallToolParamsRaw:
+		name, text = p.Name, canonical(p.Arguments)
+	case *mcp.GetPromptParams:
+		name = p.Name
+		text, _ = json.Marshal(p.Arguments) // of strings
+	case *mcp.ReadResourceParams:
+		name = p.URI
+	}
+	sum := sha256.Sum256(append([]byte(method+"\x00"+name+"\x00"), text...))
+	return hex.EncodeToString(sum[:])
+}
+
+// canonical is JSON in one of its spellings; what is none stays as it is.
+func canonical(arguments json.RawMessage) []byte {
+	var value any
+	dec := json.NewDecoder(bytes.NewReader(arguments))
+	dec.UseNumber()
+	if dec.Decode(&value) == nil {
+		if text, err := json.Marshal(value); err == nil {
+			return text
+		}
+	}
+	return arguments
+}

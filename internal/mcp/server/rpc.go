@@ -1,0 +1,184 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Refusal is the answer to what is no JSON-RPC message.
+type Refusal struct {
+	ID    json.RawMessage // of the request that it answers; nil if that is unknown
+	Error *jsonrpc.Error
+}
+
+// Text returns the refusal as a JSON-RPC message.
+func (r *Refusal) Text() []byte {
+	id := r.ID
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	text, _ := json.Marshal(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   *jsonrpc.Error  `json:"error"`
+	}{"2.0", id, r.Error}) // valid JSON and an error without data that cannot be encoded
+	return text
+}
+
+func refuse(id json.RawMessage, code int64, format string, args ...any) *Refusal {
+	return &Refusal{ID: id, Error: &jsonrpc.Error{Code: code, Message: fmt.Sprintf(format, args...)}}
+}
+
+// ParseMessage reads one JSON-RPC 2.0 message of a client. Keys count as they are spelled, and
+// of equal ones the last. A response that is malformed becomes an error for the request that it
+// answers. Both results are nil for a response to no request: JSON-RPC does not answer responses.
+func ParseMessage(text []byte) (jsonrpc.Message, *Refusal) {
+	if !json.Valid(text) {
+		return nil, refuse(nil, jsonrpc.CodeParseError, "the message is not JSON")
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(text, &members) != nil || members == nil {
+		return nil, refuse(nil, jsonrpc.CodeInvalidRequest, "the message is JSON but no object")
+	}
+	if _, ok := members["method"]; ok {
+		return parseRequest(members)
+	}
+	_, result := members["result"]
+	_, failed := members["error"]
+	if !result && !failed {
+		return nil, refuse(nil, jsonrpc.CodeInvalidRequest, "the message has none of method, result and error")
+	}
+	return parseResponse(members), nil
+}
+
+func parseRequest(members map[string]json.RawMessage) (jsonrpc.Message, *Refusal) {
+	id, err := parseID(members["id"])
+	if err != nil {
+		return nil, refuse(nil, jsonrpc.CodeInvalidRequest, "id %v", err)
+	}
+	r := &jsonrpc.Request{ID: id, Params: members["params"]}
+	switch {
+	case !isVersion2(members):
+		return nil, refuse(members["id"], jsonrpc.CodeInvalidRequest, `jsonrpc is not "2.0"`)
+	case json.Unmarshal(members["method"], &r.Method) != nil || string(members["method"]) == "null":
+		return nil, refuse(members["id"], jsonrpc.CodeInvalidRequest, "method is not a string")
+	}
+	return r, nil
+}
+
+func isVersion2(members map[string]json.RawMessage) bool {
+	var version string
+	return json.Unmarshal(members["jsonrpc"], &version) == nil && version == "2.0"
+}
+
+// parseResponse returns nil if the response names no request.
+func parseResponse(members map[string]json.RawMessage) jsonrpc.Message {
+	id, err := parseID(members["id"])
+	if err != nil || !id.IsValid() {
+		return nil
+	}
+	r := &jsonrpc.Response{ID: id, Result: members["result"]}
+	failure, failed := members["error"]
+	var told *jsonrpc.Error
+	switch {
+	case !isVersion2(members), failed && (json.Unmarshal(failure, &told) != nil || told == nil && r.Result == nil):
+		told = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the client's answer is not a JSON-RPC response"}
+	}
+	if told != nil {
+		r.Error, r.Result = told, nil
+	}
+	return r
+}
+
+// maxID bounds ids that are numbers: a float64 holds every integer up to it.
+const maxID = 1 << 53
+
+// parseID reads the id of a message; the zero ID stands for a message without one. The error
+// follows the word "id".
+func parseID(raw json.RawMessage) (jsonrpc.ID, error) {
+	if raw == nil {
+		return jsonrpc.ID{}, nil
+	}
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return jsonrpc.ID{}, fmt.Errorf("is a number that is too large")
+	}
+	switch v := value.(type) {
+	case string:
+	case float64:
+		if v != math.Trunc(v) || math.Abs(v) > maxID {
+			return jsonrpc.ID{}, fmt.Errorf("is not an integer between -2^53 and 2^53")
+		}
+	default:
+		return jsonrpc.ID{}, fmt.Errorf("is neither a string nor an integer")
+	}
+	return jsonrpc.MakeID(value)
+}
+
+// isBatch reports whether a text is a JSON-RPC batch, or begins like one.
+func isBatch(text []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("["))
+}
+
+// MaxBatch is how many messages a batch may have.
+const MaxBatch = 64
+
+// SplitBatch returns the messages of a text: those of a batch, or the one that it is.
+func SplitBatch(text []byte) ([]json.RawMessage, *Refusal) {
+	if !isBatch(text) {
+		return []json.RawMessage{text}, nil
+	}
+	var messages []json.RawMessage
+	if json.Unmarshal(text, &messages) != nil {
+		return nil, refuse(nil, jsonrpc.CodeParseError, "the message is not JSON")
+	}
+	if len(messages) == 0 || len(messages) > MaxBatch {
+		return nil, refuse(nil, jsonrpc.CodeInvalidRequest, "a batch has 1 to %d messages", MaxBatch)
+	}
+	return messages, nil
+}
+
+// Content is what a text has, as far as that decides where it goes.
+type Content struct {
+	Messages int
+	Calls    int  // of tools
+	Begins   bool // a session
+	Modern   bool // a message says its version, as since 2026-07-28
+}
+
+// Examine reads a message or a batch. What it takes for no message is none for anybody.
+func Examine(text []byte) (c Content, refused *Refusal) {
+	messages, refused := SplitBatch(text)
+	if refused != nil {
+		return c, refused
+	}
+	for _, text := range messages {
+		m, refused := ParseMessage(text)
+		if refused != nil {
+			return c, refused
+		}
+		c.Messages++
+		if r, ok := m.(*jsonrpc.Request); ok {
+			c.add(r)
+		}
+	}
+	return c, nil
+}
+
+func (c *Content) add(r *jsonrpc.Request) {
+	var params, meta map[string]json.RawMessage
+	_ = json.Unmarshal(r.Params, &params) // what is no object says nothing
+	_ = json.Unmarshal(params["_meta"], &meta)
+	if r.Method == "tools/call" {
+		c.Calls++
+	}
+	c.Begins = c.Begins || r.Method == "initialize"
+	if _, ok := meta[mcp.MetaKeyProtocolVersion]; ok {
+		c.Modern = true
+	}
+}

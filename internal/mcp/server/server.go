@@ -1,0 +1,214 @@
+// Package server is the MCP server towards clients, in both eras of the
+// protocol: a handful of small tools in front of all the user's servers.
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+// Engine does what the tools offer.
+type Engine interface {
+	Search(ctx context.Context, q core.Query) (core.Found, error)
+	// DescribeIn defines tools of a category; of all if it is empty.
+	DescribeIn(ctx context.Context, category string, names []string, lang core.Language) ([]core.Definition, error)
+	Execute(ctx context.Context, req core.Request) core.Outcome
+	// ExecuteTask does a task; its Outcome is resumed as that of Execute is.
+	ExecuteTask(ctx context.Context, t core.Task) core.Outcome
+	Call(ctx context.Context, req core.Request, name string, arguments json.RawMessage) core.Outcome
+	// Resume waits for an execution that was answered as pending: for its Outcome,
+	// or until it has waited for a person as long as patience is.
+	Resume(ctx context.Context, id string, patience time.Duration) core.Outcome
+	// Waiting lists what waits for a person, of one execution.
+	Waiting(execution string) []core.Approval
+	// Decide answers what waits. digest is that of what the person has seen.
+	Decide(id, digest string, a core.Answer) error
+	Stats(ctx context.Context, session string) any
+	// Sanitize is a text with tokens for what is personal, and how many of each type.
+	Sanitize(session, text string) (string, map[string]int, error)
+	// WriteFile, ReadFile and ListFiles are about the workspace of a session.
+	WriteFile(session, name, content, encoding string, appends bool) (core.FileWritten, error)
+	ReadFile(session, name string, offset, limit int64, encoding string) (core.FilePart, error)
+	ListFiles(session, below, glob string) (core.FileList, error)
+	// Restore has a person look at the values behind the tokens in a text.
+	Restore(ctx context.Context, req core.Request, text string) core.Outcome
+	// SaveSkill saves a skill. The result of the Outcome is a core.SavedSkill.
+	SaveSkill(ctx context.Context, req core.Request, d core.SkillDraft) core.Outcome
+	LoadSkill(name, version string) (core.LoadedSkill, error)
+	// CallOfSkill makes a request for a program that calls a function of a skill.
+	CallOfSkill(ctx context.Context, name, function string, values map[string]json.RawMessage) (core.Request, error)
+	ListSkills(query string, tags []string) ([]core.SkillInfo, error)
+}
+
+// Options for a Server. The zero value offers the full surface.
+type Options struct {
+	Version string
+	Lean    bool // only the four tools that everything else can be reached with
+	// Principal is who the clients are; Rounds are shared by the servers of all principals.
+	Principal string
+	Rounds    *Rounds
+	// Grace is how long a call may run before a client that supports tasks gets a task instead of
+	// the answer; 2 s if 0.
+	Grace time.Duration
+	Log   *slog.Logger // nil: nobody is told
+}
+
+// Server answers MCP clients.
+type Server struct {
+	mcp       *mcp.Server
+	engine    Engine
+	principal string
+	rounds    *Rounds
+	log       *slog.Logger
+	// offerResume offers the lean surface's resume_execution, once something waits.
+	offerResume func()
+	direct      *direct // nil: no server is exposed
+	talks       conversations
+	ctx         context.Context // until Close
+	stop        context.CancelFunc
+	grace       time.Duration // see patient
+}
+
+// New makes a server in front of an engine.
+func New(e Engine, o Options) (*Server, error) {
+	s := &Server{engine: e, principal: o.Principal, rounds: o.Rounds, offerResume: func() {}, grace: cmp.Or(o.Grace, grace), log: o.Log}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	if s.rounds == nil {
+		s.rounds = NewRounds()
+	}
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "retort", Title: "Retort", Version: o.Version}, &mcp.ServerOptions{
+		Instructions: instructions, Capabilities: capabilities(e, o), SubscribeHandler: s.subscribe, UnsubscribeHandler: s.unsubscribe,
+		// What is listed is what one principal may see.
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
+	})
+	handlers := s.handlers()
+	for i, name := range names {
+		handle, built := handlers[name]
+		if o.Lean && i >= lean || !built {
+			continue
+		}
+		d, err := define(name)
+		if err != nil {
+			return nil, fmt.Errorf("mcpserver: %w", err)
+		}
+		s.mcp.AddTool(d.tool(), s.serve(handle))
+	}
+	if o.Lean {
+		d, err := define("resume_execution")
+		if err != nil {
+			return nil, fmt.Errorf("mcpserver: %w", err)
+		}
+		s.offerResume = sync.OnceFunc(func() { s.mcp.AddTool(d.tool(), s.serve(s.resume)) })
+	}
+	s.mcp.AddReceivingMiddleware(explainMissing)
+	s.passes()
+	if err := s.queues(); err != nil {
+		return nil, fmt.Errorf("mcpserver: %w", err)
+	}
+	s.mcp.AddReceivingMiddleware(s.reach)
+	s.mcp.AddReceivingMiddleware(s.containPanics) // last, so that it is around all others
+	return s, nil
+}
+
+func (d definition) tool() *mcp.Tool {
+	t := &mcp.Tool{Name: d.Name, Description: d.Description, InputSchema: d.InputSchema}
+	if d.ReadOnly {
+		t.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
+	}
+	return t
+}
+
+// maxLine bounds one message from the client.
+const maxLine = 16 << 20
+
+// draining is how long requests have to end when the context of Serve is done.
+const draining = 30 * time.Second
+
+// Serve answers one client over a stream of newline-delimited JSON until the
+// stream ends or ctx is done. Then it takes no more requests, gives those under way 30 s, and
+// cancels the rest. The end of the stream is no error.
+func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	t := newLineTransport(in, out)
+	defer context.AfterFunc(ctx, func() { t.conn.drain(draining) })()
+	err := s.mcp.Run(context.WithoutCancel(ctx), t)
+	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || errors.Is(err, mcp.ErrConnectionClosed) {
+		return nil
+	}
+	return err
+}
+
+// handler answers one tool. What it returns becomes the structured content and
+// the same JSON as text. A *core.Error becomes an answer marked as an error. An error in the place of
+// what it returns is one of the protocol.
+type handler func(ctx context.Context, req *mcp.CallToolRequest) (any, error)
+
+func (s *Server) serve(h handler) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		answer, err := h(traced(ctx, req), req)
+		if result, ok := answer.(*mcp.CallToolResult); ok && err == nil {
+			return result, nil
+		}
+		if refused, ok := answer.(error); ok && err == nil {
+			return nil, refused
+		}
+		failed := err != nil
+		if failed {
+			answer = map[string]any{"error": core.AsError(err)}
+		}
+		if o, ok := answer.(core.Outcome); ok {
+			failed = o.Status != core.StatusOK && o.Status != core.StatusPendingApproval && o.Pack == nil
+		}
+		return resultOf(answer, failed)
+	}
+}
+
+// resultOf is an answer as structured content, and the same JSON as text.
+func resultOf(answer any, failed bool) (*mcp.CallToolResult, error) {
+	text, err := marshal(answer)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.CallToolResult{
+		Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: text, IsError: failed,
+	}, nil
+}
+
+// traced makes what a call does part of the trace that the client says it belongs to.
+func traced(ctx context.Context, req *mcp.CallToolRequest) context.Context {
+	parent, _ := req.Params.Meta["traceparent"].(string)
+	if parent == "" {
+		return ctx
+	}
+	state, _ := req.Params.Meta["tracestate"].(string)
+	return core.WithTrace(ctx, core.NewTrace(parent, state))
+}
+
+// explainMissing tells a client that calls a tool of a later version that it
+// is not built, instead of that it never existed.
+func explainMissing(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, req)
+		call, ok := req.(*mcp.CallToolRequest)
+		if err == nil || !ok {
+			return result, err
+		}
+		if d, known := define(call.Params.Name); known == nil {
+			return nil, fmt.Errorf("%w (%s is not offered by this version or surface of Retort)", err, d.Name)
+		}
+		return result, err
+	}
+}

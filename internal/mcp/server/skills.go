@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+func (s *Server) saveSkill(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Name        string        `json:"name"`
+		Code        string        `json:"code"`
+		Description string        `json:"description"`
+		Language    core.Language `json:"language"`
+		Tags        []string      `json:"tags"`
+	}
+	if req.Params.RequestState != "" {
+		return s.answered(ctx, req)
+	}
+	if err := arguments(req, &a, "name", "code", "description", "language", "tags"); err != nil {
+		return nil, err
+	}
+	for _, given := range [][2]string{{"name", a.Name}, {"code", a.Code}, {"description", a.Description}} {
+		if err := required(given[0], given[1]); err != nil {
+			return nil, err
+		}
+	}
+	draft := core.SkillDraft{Name: a.Name, Code: a.Code, Description: a.Description, Language: a.Language, Tags: a.Tags}
+	o := s.engine.SaveSkill(asking(ctx, req), core.Request{Client: client(req)}, draft)
+	if o.Status == core.StatusOK {
+		return o.Result, nil
+	}
+	return s.outcome(req, o, 0), nil
+}
+
+func (s *Server) loadSkill(_ context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}
+	if err := arguments(req, &a, "name", "version"); err != nil {
+		return nil, err
+	}
+	if err := required("name", a.Name); err != nil {
+		return nil, err
+	}
+	return s.engine.LoadSkill(a.Name, a.Version)
+}
+
+func (s *Server) listSkills(_ context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Query string   `json:"query"`
+		Tags  []string `json:"tags"`
+	}
+	if err := arguments(req, &a, "query", "tags"); err != nil {
+		return nil, err
+	}
+	list, err := s.engine.ListSkills(a.Query, a.Tags)
+	return map[string]any{"skills": list}, err
+}
+
+// executeSkill runs a function of a skill as a program of its own.
+func (s *Server) executeSkill(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Name      string                     `json:"name"`
+		Function  string                     `json:"function"`
+		Arguments map[string]json.RawMessage `json:"arguments"`
+		TimeoutMS int64                      `json:"timeout_ms"`
+		Session   string                     `json:"session"`
+		DryRun    bool                       `json:"dry_run"`
+	}
+	if req.Params.RequestState != "" {
+		return s.answered(ctx, req)
+	}
+	if err := arguments(req, &a, "name", "function", "arguments", "timeout_ms", "session", "dry_run"); err != nil {
+		return nil, err
+	}
+	if err := required("name", a.Name); err != nil {
+		return nil, err
+	}
+	request, err := s.engine.CallOfSkill(ctx, a.Name, a.Function, a.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	request.Session, request.Client, request.DryRun = a.Session, client(req), a.DryRun
+	request.Limits.Timeout = time.Duration(max(a.TimeoutMS, 0)) * time.Millisecond
+	progress, stop := reportProgress(ctx, req)
+	defer stop()
+	request.Progress = progress
+	return s.outcome(req, s.engine.Execute(asking(ctx, req), request), 0), nil
+}

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+// task does a task that is said in words.
+func (s *Server) task(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	if req.Params.RequestState != "" {
+		return s.answered(ctx, req)
+	}
+	t, err := taskAskedFor(req)
+	if err != nil {
+		return nil, err
+	}
+	progress, stop := reportSteps(ctx, req)
+	defer stop()
+	t.Progress = progress
+	return s.outcome(req, s.engine.ExecuteTask(asking(ctx, req), t), 0), nil
+}
+
+// taskAskedFor returns the task of a call. It also takes a task object as other orchestrators have it, with description,
+// requiredTools and status.
+func taskAskedFor(req *mcp.CallToolRequest) (core.Task, error) {
+	var a struct {
+		Task          string          `json:"task"`
+		Description   string          `json:"description"`
+		ID            string          `json:"id"`
+		Code          string          `json:"code"`
+		Language      core.Language   `json:"language"`
+		Tools         []string        `json:"required_tools"`
+		RequiredTools []string        `json:"requiredTools"`
+		Inputs        json.RawMessage `json:"inputs"`
+		Status        string          `json:"status"`
+	}
+	if err := arguments(req, &a, "task", "id", "code", "language", "required_tools", "inputs", "description", "requiredTools", "status"); err != nil {
+		return core.Task{}, err
+	}
+	if err := checkTaskObject(a.Task != "" && a.Description != "", a.Tools != nil && a.RequiredTools != nil, a.Status); err != nil {
+		return core.Task{}, err
+	}
+	task := core.Task{ID: a.ID, Description: cmp.Or(a.Task, a.Description), Code: a.Code, Language: a.Language, RequiredTools: slices.Concat(a.Tools, a.RequiredTools), Inputs: a.Inputs, Client: client(req)}
+	if task.Code == "" {
+		if err := required("task", task.Description); err != nil {
+			return core.Task{}, err
+		}
+	}
+	if task.ID != "" {
+		if err := core.CheckTaskID(task.ID); err != nil {
+			return core.Task{}, err
+		}
+	}
+	return task, nil
+}
+
+// checkTaskObject returns an error if one thing is said twice, or if the status is not that of a task that has not begun.
+func checkTaskObject(twoDescriptions, twoLists bool, status string) error {
+	switch {
+	case twoDescriptions:
+		return core.Errorf(core.KindInvalidArguments, "mcpserver", `"task" and "description" are the same argument; give one of them`)
+	case twoLists:
+		return core.Errorf(core.KindInvalidArguments, "mcpserver", `"required_tools" and "requiredTools" are the same argument; give one of them`)
+	case status != "" && status != "pending":
+		return core.Errorf(core.KindInvalidArguments, "mcpserver", `status: a new task is "pending", not %q`, status)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort"
+	"retort/internal/core"
+	"retort/internal/devel/demo"
+	"retort/internal/devel/testenv"
+)
+
+//lint:file-ignore SA1019 sampling is how a client lends its model; only 2026-07-28 gives it up
+
+// lender is a client that lends its model, which writes these programs one after the other.
+type lender struct {
+	programs []string
+	decision string // of its person; "" declines
+
+	mu      sync.Mutex
+	sampled []string
+	asked   []string
+	told    []string
+}
+
+func (l *lender) options() *mcp.ClientOptions {
+	return &mcp.ClientOptions{
+		CreateMessageHandler: func(_ context.Context, req *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.sampled = append(l.sampled, show(req.Params.Messages)+req.Params.SystemPrompt)
+			text := "```\n" + l.programs[min(len(l.sampled), len(l.programs))-1] + "\n```"
+			return &mcp.CreateMessageResult{Role: "assistant", Model: "lent", Content: &mcp.TextContent{Text: text}}, nil
+		},
+		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.asked = append(l.asked, req.Params.Message)
+			if l.decision == "" {
+				return &mcp.ElicitResult{Action: "decline"}, nil
+			}
+			return accept(l.decision), nil
+		},
+		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.told = append(l.told, req.Params.Message)
+		},
+	}
+}
+
+// With a client that lends its model, tasks are done without any endpoint, in both eras, and no effect happens twice
+// unless its person wants that. The outcome of an attempt does not depend on the era, so each case runs in one.
+func TestTaskBySampling(t *testing.T) {
+	t.Parallel()
+	const make1 = "await crm.createRecord({ objectType: 'Lead', data: { LastName: 'A', Company: 'C' } });"
+	for name, c := range map[string]struct {
+		lender   *lender
+		status   core.Status
+		attempts int
+		effects  int
+		asked    int
+		era      string // the era to test; all of them if testenv.Full
+	}{
+		"right at first":           {&lender{programs: []string{make1 + "return 1"}}, core.StatusOK, 1, 1, 0, eras[1]},
+		"wrong name, then a type":  {&lender{programs: []string{"return crm.creat()", "return crm.createRecord({})", make1 + "return 1"}}, core.StatusOK, 3, 1, 0, eras[0]},
+		"fails after an effect":    {&lender{programs: []string{make1 + "throw 1", "return 2"}}, core.StatusOK, 2, 1, 0, eras[1]},
+		"again, and they decline":  {&lender{programs: []string{make1 + "throw new Error('x')", make1 + "return 2"}}, core.StatusDenied, 2, 1, 1, eras[0]},
+		"again, and they want it":  {&lender{programs: []string{make1 + "throw new Error('x')", make1 + "return 2"}, decision: "once"}, core.StatusOK, 2, 2, 1, eras[1]},
+		"again, mended after that": {&lender{programs: []string{make1 + "throw new Error('x')", make1 + "throw new Error('y')", "return 3"}, decision: "once"}, core.StatusOK, 3, 2, 1, eras[0]},
+		"never a program":          {&lender{programs: []string{"no no no"}}, core.StatusRejected, 3, 0, 0, eras[1]},
+	} {
+		for _, era := range eras {
+			if era != c.era && !testenv.Full() {
+				continue
+			}
+			t.Run(name+" "+era, func(t *testing.T) {
+				crm, err := demo.Open("crm")
+				if err != nil {
+					t.Fatal(err)
+				}
+				l := &lender{programs: c.lender.programs, decision: c.lender.decision}
+				s := connect(t, "", era, l.options(), retort.Server{Name: "crm", Dial: crm.Dial})
+				params := &mcp.CallToolParams{Name: "execute_task", Arguments: map[string]any{"task": "create a lead record for C, ask ada@example.org"}}
+				params.SetProgressToken("p")
+				r, err := s.CallTool(t.Context(), params)
+				o := outcomeOf(t, r, err)
+				if o.Status != c.status || o.Attempts != c.attempts || len(crm.Effects()) != c.effects {
+					t.Errorf("%s %+v after %d attempts, %d effects", o.Status, o.Error, o.Attempts, len(crm.Effects()))
+				}
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				if len(l.asked) != c.asked || len(l.sampled) != c.attempts {
+					t.Errorf("asked %q, sampled %d times", l.asked, len(l.sampled))
+				}
+				if c.asked > 0 && !strings.Contains(l.asked[0], "an earlier attempt at the same task has called it already") {
+					t.Errorf("the person was shown %s", l.asked[0])
+				}
+				if all := strings.Join(l.sampled, ""); strings.Contains(all, "ada@") || !strings.Contains(all, "[EMAIL_1]") {
+					t.Errorf("the model was told %s", all)
+				}
+				if m := o.Stats.Model; m == nil || m.Name != "lent" || !m.Estimated {
+					t.Errorf("%+v", m)
+				}
+				if len(l.told) == 0 {
+					t.Error("nothing was told meanwhile")
+				}
+			})
+		}
+	}
+}
+
+// A client that lends no model gets everything to have its own write the program, and that is no error.
+func TestTaskWithoutSampling(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		s := connect(t, "", era, nil, retort.Server{Name: "crm", Dial: demo.Dial("crm")})
+		r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_task", Arguments: map[string]any{"task": "create a lead", "inputs": map[string]any{"n": json.Number("9007199254740993")}}})
+		o := outcomeOf(t, r, err)
+		if r.IsError || o.Pack == nil || len(o.Tools) == 0 || o.Error.Message != "no model configured" || !strings.Contains(o.Skeleton, "9007199254740993") {
+			t.Errorf("%s: %+v %s", era, r.IsError, show(o))
+		}
+	}
+}
+
+// A task object with description, requiredTools and status is taken as it is; one that says a thing twice, or claims to
+// have begun, is refused.
+func TestTaskObject(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "", eras[0], nil, retort.Server{Name: "crm", Dial: demo.Dial("crm")})
+	call := func(more map[string]any) *mcp.CallToolResult {
+		object := map[string]any{"id": "my-task", "description": "count leads", "code": "return typeof crm.searchRecords", "requiredTools": []string{"crm"}, "status": "pending"}
+		for name, value := range more {
+			object[name] = value
+		}
+		r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_task", Arguments: object})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if o := outcomeOf(t, call(nil), nil); o.Status != core.StatusOK || o.Task != "my-task" || string(o.Result) != `"function"` {
+		t.Errorf("%s %+v %s", o.Status, o.Error, o.Result)
+	}
+	if o := outcomeOf(t, call(map[string]any{"requiredTools": []string{"nothing"}}), nil); o.Error == nil || !strings.Contains(o.Error.Message, `"nothing"`) {
+		t.Errorf("the list of tools did not count: %+v", o.Error)
+	}
+	for name, value := range map[string]any{"task": "x", "required_tools": []string{"crm"}, "status": "completed"} {
+		if r := call(map[string]any{name: value}); !r.IsError || !strings.Contains(show(r), "invalid_arguments") {
+			t.Errorf("%s: %s", name, show(r))
+		}
+	}
+}

@@ -1,0 +1,483 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+// Tasker is an Engine with a queue. A task that is not the principal's does not exist.
+type Tasker interface {
+	// Submit puts a job into the queue; it is durable then. Servers that it calls reach the
+	// peer of ctx.
+	Submit(ctx context.Context, j core.Job) (core.JobState, error)
+	Task(id string) (core.JobState, error)
+	Tasks() ([]core.JobState, error)
+	// CancelTask cancels one that has not ended.
+	CancelTask(ctx context.Context, id string) (core.JobState, error)
+	// WaitTask waits for the end of a task, or of ctx.
+	WaitTask(ctx context.Context, id string) (core.JobState, error)
+	// WatchTask waits until a task is not as it was seen, or for the end of ctx.
+	WatchTask(ctx context.Context, id string, seen core.JobState) (core.JobState, error)
+}
+
+const (
+	// tasksExtension names tasks since 2026-07-28, where servers decide what becomes one.
+	tasksExtension = "io.modelcontextprotocol/tasks"
+	// tasksVersion is the one version of the protocol in which clients decide.
+	tasksVersion = "2025-11-25"
+	// relatedTask says to which task a message belongs.
+	relatedTask = "io.modelcontextprotocol/related-task"
+	// taskAsked is where the SDK leaves what a client asks for; see liftTask.
+	taskAsked = "retort/task"
+	// grace is how long a client that knows tasks waits for an answer before it has one.
+	grace = 2 * time.Second
+	// pollEvery is how often clients should ask.
+	pollEvery = time.Second
+	// maxTalks bounds the tasks whose servers may ask their clients.
+	maxTalks = 256
+	taskPage = 100
+)
+
+// tasks are those of a Server's clients.
+type tasks struct {
+	Tasker
+	server *Server
+
+	mu    sync.Mutex
+	talks map[string]*conversation // what servers ask in the midst of tasks
+}
+
+// taskParams are those of all methods of tasks.
+type taskParams struct {
+	mcp.ParamsBase
+	TaskID    string               `json:"taskId"`
+	Cursor    string               `json:"cursor"`
+	Responses mcp.InputResponseMap `json:"inputResponses"`
+}
+
+// queues has the server offer tasks, if its engine has a queue.
+func (s *Server) queues() error {
+	t, ok := s.engine.(Tasker)
+	if !ok {
+		return nil
+	}
+	k := &tasks{Tasker: t, server: s, talks: map[string]*conversation{}}
+	for _, method := range []string{"tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"} {
+		err := mcp.AddReceivingCustomMethod(s.mcp, method, func(context.Context, *mcp.ServerSession, *taskParams) (*exact, error) {
+			return nil, noMethod(method) // the middleware answers
+		})
+		if err != nil {
+			return err
+		}
+	}
+	s.mcp.AddReceivingMiddleware(k.handle)
+	return nil
+}
+
+func noMethod(method string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " is not a method of this version of the protocol"}
+}
+
+func (k *tasks) handle(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch method {
+		case "initialize", "server/discover":
+			result, err := next(ctx, method, req)
+			if err == nil {
+				result = offering(result)
+			}
+			return result, err
+		case "tools/list":
+			result, err := next(ctx, method, req)
+			if err == nil && legacyTasks(req) {
+				result = k.listed(result)
+			}
+			return result, err
+		case "tools/call":
+			if call, ok := req.(*mcp.CallToolRequest); ok {
+				if result, is, err := k.called(ctx, call); is {
+					return result, err
+				}
+			}
+		}
+		p, ok := req.GetParams().(*taskParams)
+		switch {
+		case !ok:
+			return next(ctx, method, req)
+		case modern(req):
+			return k.modern(ctx, method, req, p)
+		case legacyTasks(req):
+			return k.legacy(ctx, method, req, p)
+		}
+		return nil, noMethod(method)
+	}
+}
+
+func legacyTasks(req mcp.Request) bool {
+	r, ok := req.(interface{ ProtocolVersion() string })
+	return ok && r.ProtocolVersion() == tasksVersion
+}
+
+// knowsTasks reports whether a client can be answered with a task since 2026-07-28.
+func knowsTasks(req mcp.Request) bool {
+	c := capabilitiesOf(req)
+	if c == nil {
+		return false
+	}
+	_, ok := c.Extensions[tasksExtension]
+	return ok
+}
+
+// offering is what a server says it has, and tasks.
+func offering(result mcp.Result) mcp.Result {
+	switch r := result.(type) {
+	case *mcp.DiscoverResult:
+		if r.Capabilities != nil {
+			r.Capabilities.AddExtension(tasksExtension, nil)
+		}
+	case *mcp.InitializeResult:
+		text, err := json.Marshal(r)
+		capabilities, bad := json.Marshal(r.Capabilities)
+		if err != nil || bad != nil || r.ProtocolVersion != tasksVersion {
+			return result
+		}
+		none := map[string]any{}
+		capabilities = orMember(capabilities, "tasks", map[string]any{"list": none, "cancel": none, "requests": map[string]any{"tools": map[string]any{"call": none}}})
+		return &exact{raw: withMember(text, "capabilities", json.RawMessage(capabilities))}
+	}
+	return result
+}
+
+// listed is a list of tools that says which can be called as tasks.
+func (k *tasks) listed(result mcp.Result) mcp.Result {
+	text, err := json.Marshal(result)
+	var list struct {
+		Tools []json.RawMessage `json:"tools"`
+	}
+	if err != nil || json.Unmarshal(text, &list) != nil {
+		return result
+	}
+	for i, raw := range list.Tools {
+		var t struct {
+			Name string `json:"name"`
+		}
+		if json.Unmarshal(raw, &t) == nil && k.own(t.Name) != nil {
+			list.Tools[i] = orMember(raw, "execution", map[string]any{"taskSupport": "optional"})
+		}
+	}
+	return &exact{raw: withMember(text, "tools", list.Tools)}
+}
+
+// own makes a job of a call of one of Retort's own tools; nil if that tool makes none.
+func (k *tasks) own(tool string) func(*mcp.CallToolRequest) (core.Job, error) {
+	switch tool {
+	case "execute_code":
+		return func(req *mcp.CallToolRequest) (core.Job, error) {
+			r, err := program(req)
+			if err != nil {
+				return core.Job{}, err
+			}
+			return core.ProgramJob(r)
+		}
+	case "execute_task":
+		return func(req *mcp.CallToolRequest) (core.Job, error) {
+			t, err := taskAskedFor(req)
+			if err != nil {
+				return core.Job{}, err
+			}
+			return core.TaskJob(t)
+		}
+	}
+	return nil
+}
+
+// job makes a job of a call, or nothing if it cannot be a task.
+func (k *tasks) job(ctx context.Context, req *mcp.CallToolRequest) (func(*mcp.CallToolRequest) (core.Job, error), bool) {
+	if build := k.own(req.Params.Name); build != nil {
+		return build, true
+	}
+	d := k.server.direct
+	if d == nil {
+		return nil, false
+	}
+	d.await(ctx, req.Params.Name)
+	n, ok := d.known(req.Params.Name)
+	if !ok || !supportsTasks(n.definition) {
+		return nil, false
+	}
+	return func(req *mcp.CallToolRequest) (core.Job, error) {
+		arguments := req.Params.Arguments
+		if len(arguments) == 0 {
+			arguments = json.RawMessage("{}")
+		}
+		return core.PassJob(core.Request{Client: client(req)}, core.Passed{Server: n.tool.Server, Tool: n.tool.Name, Arguments: arguments})
+	}, true
+}
+
+func supportsTasks(definition json.RawMessage) bool {
+	var d struct {
+		Execution struct {
+			TaskSupport string `json:"taskSupport"`
+		} `json:"execution"`
+	}
+	return json.Unmarshal(definition, &d) == nil && (d.Execution.TaskSupport == "optional" || d.Execution.TaskSupport == "required")
+}
+
+// called answers a call with a task, if it is to be one: before 2026-07-28 the client says
+// so, since then the server does.
+func (k *tasks) called(ctx context.Context, req *mcp.CallToolRequest) (result mcp.Result, is bool, err error) {
+	asked, wanted := req.Params.Meta[taskAsked]
+	delete(req.Params.Meta, taskAsked)
+	wanted = wanted && legacyTasks(req)
+	if !wanted && (!modern(req) || !knowsTasks(req) || req.Params.RequestState != "") {
+		return nil, false, nil
+	}
+	build, able := k.job(ctx, req)
+	switch {
+	case wanted && !able:
+		return nil, true, noMethod("tools/call of " + req.Params.Name + " as a task")
+	case !able:
+		return nil, false, nil
+	}
+	j, err := build(req)
+	if err != nil {
+		result, err = refused(err)
+		return result, true, err
+	}
+	j.Keep = timeToLive(asked)
+	ctx, talk := conversing(traced(ctx, req), req)
+	t, err := k.Submit(ctx, j)
+	if err != nil {
+		result, err = refused(err)
+		return result, true, err
+	}
+	k.remember(t.ID, talk)
+	if modern(req) {
+		result, err = k.patient(ctx, t)
+		return result, true, err
+	}
+	k.reports(req, t)
+	return &exact{raw: object("task", taskOf(k.seen(t), true))}, true, nil
+}
+
+// timeToLive is how long a client wants a task kept; 0 if it does not say so.
+func timeToLive(asked any) time.Duration {
+	wanted, _ := asked.(map[string]any)
+	if ms, ok := wanted["ttl"].(float64); ok && ms > 0 && ms < 1e12 {
+		return time.Duration(ms) * time.Millisecond
+	}
+	return 0
+}
+
+// refused is the answer to a call that became no task.
+func refused(err error) (mcp.Result, error) {
+	return resultOf(map[string]any{"error": core.AsError(err)}, true)
+}
+
+func object(name string, value any) json.RawMessage {
+	return orMember(json.RawMessage("{}"), name, value)
+}
+
+// conversing has what servers ask wait until the client looks after the task.
+func conversing(ctx context.Context, req mcp.Request) (context.Context, *conversation) {
+	talk := &conversation{req: req, told: &core.Peer{}, questions: map[string]*question{}, news: make(chan struct{}, 1)}
+	was := core.PeerOf(ctx)
+	return core.WithPeer(ctx, &core.Peer{ID: was.ID, Forms: was.Forms, Pages: was.Pages, Samples: was.Samples, Log: was.Log, Ask: talk.ask}), talk
+}
+
+// remember keeps what servers may ask in a task, as long as it goes on.
+func (k *tasks) remember(id string, talk *conversation) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.talks) >= maxTalks {
+		for old := range k.talks {
+			if t, err := k.Task(old); err != nil || t.Status.Ended() {
+				delete(k.talks, old)
+			}
+		}
+	}
+	if len(k.talks) < maxTalks {
+		k.talks[id] = talk
+	}
+}
+
+func (k *tasks) talk(id string) *conversation {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.talks[id]
+}
+
+// open are the questions of a task that its client can answer: those of servers, and what
+// waits for a person.
+func (k *tasks) open(id string, call *mcp.CallToolRequest) (mcp.InputRequestMap, []core.Approval) {
+	all := mcp.InputRequestMap{}
+	if talk := k.talk(id); talk != nil {
+		talk.mu.Lock()
+		for name, q := range talk.questions {
+			all[name] = q.request
+		}
+		talk.mu.Unlock()
+	}
+	waiting := slices.DeleteFunc(k.server.engine.Waiting(id), func(a core.Approval) bool { return !shows(call, a) })
+	for _, a := range core.Grouped(waiting) {
+		all[nameOf(a)] = form(a)
+	}
+	return all, waiting
+}
+
+// take hands over what a client has answered.
+func (k *tasks) take(id string, call *mcp.CallToolRequest, responses mcp.InputResponseMap) {
+	_, waiting := k.open(id, call)
+	for a, answer := range answersTo(waiting, responses) {
+		_ = k.server.engine.Decide(a.ID, a.Digest, answer) // another answer was faster
+	}
+	talk := k.talk(id)
+	if talk == nil {
+		return
+	}
+	talk.mu.Lock()
+	defer talk.mu.Unlock()
+	for name, q := range talk.questions {
+		if text, err := marshal(responses[name]); responses[name] != nil && err == nil {
+			delete(talk.questions, name)
+			q.answer <- text
+		}
+	}
+}
+
+// asCall is a request about a task as far as it tells of its client.
+func asCall(req mcp.Request) *mcp.CallToolRequest {
+	session, _ := req.GetSession().(*mcp.ServerSession)
+	return &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Meta: req.GetParams().GetMeta()}, Extra: req.GetExtra()}
+}
+
+// find is a task of the server's principal, which the queue of whoever sits at the machine
+// has among others.
+func (k *tasks) find(id string) (core.JobState, error) {
+	t, err := k.Task(id)
+	if err != nil || t.ID != id || t.Principal != k.server.principal { // nor one that was given this id by a caller
+		return t, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no task of this id; ended ones are kept for a while only"}
+	}
+	return k.seen(t), nil
+}
+
+// seen is a task as its client sees it: it waits while a server asks.
+func (k *tasks) seen(t core.JobState) core.JobState {
+	talk := k.talk(t.ID)
+	if talk == nil || t.Status != core.TaskRunning {
+		return t
+	}
+	talk.mu.Lock()
+	defer talk.mu.Unlock()
+	if len(talk.questions) > 0 {
+		t.Status = core.TaskPending
+	}
+	return t
+}
+
+// resultOfTask is what the call would have been answered with.
+func resultOfTask(t core.JobState) (json.RawMessage, bool, error) {
+	o := *t.Outcome
+	failed := o.Status != core.StatusOK
+	if t.Kind == core.JobPass && !failed {
+		var r struct {
+			IsError bool `json:"isError"`
+		}
+		_ = json.Unmarshal(o.Result, &r)
+		return o.Result, r.IsError, nil
+	}
+	result, err := resultOf(o, failed)
+	if err != nil {
+		return nil, failed, err
+	}
+	text, err := json.Marshal(result)
+	return text, failed, err
+}
+
+// taskOf is a task as MCP has it; before 2026-07-28 a failed call is a failed task.
+func taskOf(t core.JobState, legacy bool) map[string]any {
+	status, message := "working", ""
+	switch {
+	case t.Status == core.TaskQueued:
+		message = "waits for its turn"
+	case t.Status == core.TaskPending:
+		status, message = "input_required", "waits for a person"
+	case t.Status == core.TaskStatus(core.StatusCancelled):
+		status, message = "cancelled", "was cancelled"
+	case t.Status.Ended():
+		status, message = "completed", ""
+		if _, failed, err := resultOfTask(t); legacy && (failed || err != nil) {
+			status, message = "failed", string(t.Status)
+		}
+	case t.Progress != nil:
+		message = t.Progress.Message
+	}
+	m := map[string]any{"taskId": t.ID, "status": status, "createdAt": stamp(t.Submitted), "lastUpdatedAt": stamp(t.Updated())}
+	if message != "" {
+		m["statusMessage"] = message
+	}
+	ttl, poll := "ttlMs", "pollIntervalMs"
+	if legacy {
+		ttl, poll = "ttl", "pollInterval"
+	}
+	m[ttl], m[poll] = t.Expires.Sub(t.Submitted).Milliseconds(), pollEvery.Milliseconds()
+	return m
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// mine are the tasks of the server's principal, a page of them.
+func (k *tasks) mine(cursor string) (page []core.JobState, next string, err error) {
+	all, err := k.Tasks()
+	if err != nil {
+		return nil, "", err
+	}
+	all = slices.DeleteFunc(all, func(t core.JobState) bool { return t.Principal != k.server.principal })
+	if cursor != "" {
+		id, bad := base64.RawURLEncoding.DecodeString(cursor)
+		at := slices.IndexFunc(all, func(t core.JobState) bool { return t.ID == string(id) })
+		if bad != nil || at < 0 {
+			return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is none of this list, or its task is gone"}
+		}
+		all = all[at+1:]
+	}
+	if len(all) > taskPage {
+		all = all[:taskPage]
+		next = base64.RawURLEncoding.EncodeToString([]byte(all[taskPage-1].ID))
+	}
+	return all, next, nil
+}
+
+// liftTask puts what a client of 2025-11-25 says of a call as a task where the SDK keeps it.
+func liftTask(message []byte) []byte {
+	if !strings.Contains(string(message), `"task"`) || !strings.Contains(string(message), `"tools/call"`) {
+		return message
+	}
+	var m struct {
+		Method string `json:"method"`
+		Params struct {
+			Task json.RawMessage            `json:"task"`
+			Meta map[string]json.RawMessage `json:"_meta"`
+		} `json:"params"`
+	}
+	if json.Unmarshal(message, &m) != nil || m.Method != "tools/call" || m.Params.Task == nil {
+		return message
+	}
+	if m.Params.Meta == nil {
+		m.Params.Meta = map[string]json.RawMessage{}
+	}
+	m.Params.Meta[taskAsked] = m.Params.Task
+	from, to := member(message, "params")
+	params := withMember(message[from:to], "_meta", m.Params.Meta)
+	return withMember(message, "params", params)
+}

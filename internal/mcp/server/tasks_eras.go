@@ -1,0 +1,231 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+//lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
+
+// legacy answers the methods of 2025-11-25.
+func (k *tasks) legacy(ctx context.Context, method string, req mcp.Request, p *taskParams) (mcp.Result, error) {
+	if method == "tasks/list" {
+		page, next, err := k.mine(p.Cursor)
+		if err != nil {
+			return nil, err
+		}
+		list := make([]any, len(page))
+		for i, t := range page {
+			list[i] = taskOf(k.seen(t), true)
+		}
+		raw := object("tasks", list)
+		if next != "" {
+			raw = orMember(raw, "nextCursor", next)
+		}
+		return &exact{raw: raw}, nil
+	}
+	t, err := k.find(p.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	switch method {
+	case "tasks/get":
+		return k.answer(taskOf(t, true), false)
+	case "tasks/cancel":
+		if t, err = k.CancelTask(ctx, t.ID); err != nil {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: core.AsError(err).Message}
+		}
+		if !t.Status.Ended() {
+			t.Status = core.TaskStatus(core.StatusCancelled) // it ends elsewhere
+		}
+		return k.answer(taskOf(t, true), false)
+	case "tasks/result":
+		return k.result(ctx, req, t)
+	}
+	return nil, noMethod(method)
+}
+
+func (k *tasks) answer(members map[string]any, modern bool) (mcp.Result, error) {
+	raw, err := marshal(members)
+	if err != nil {
+		return nil, err
+	}
+	return &exact{raw: raw, modern: modern}, nil
+}
+
+// result waits for the end of a task, and meanwhile asks the client what there is to ask.
+func (k *tasks) result(ctx context.Context, req mcp.Request, t core.JobState) (mcp.Result, error) {
+	asking, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.asks(asking, asCall(req), t.ID)
+	}()
+	t, err := k.WaitTask(ctx, t.ID)
+	stop()
+	<-done
+	if err != nil || t.Outcome == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the task has not ended, or is not kept any more"}
+	}
+	raw, _, err := resultOfTask(t)
+	if err != nil {
+		return nil, err
+	}
+	return &exact{raw: withMeta(raw, relatedTask, map[string]any{"taskId": t.ID})}, nil
+}
+
+// withMeta is a result with one more member of its _meta.
+func withMeta(raw json.RawMessage, name string, value any) json.RawMessage {
+	meta := json.RawMessage("{}")
+	if from, to := member(raw, "_meta"); to > 0 {
+		meta = raw[from:to]
+	}
+	return withMember(raw, "_meta", withMember(meta, name, value))
+}
+
+// asks brings what waits in a task to the client, each once, as long as ctx.
+func (k *tasks) asks(ctx context.Context, call *mcp.CallToolRequest, id string) {
+	const every = 100 * time.Millisecond
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	asked := map[string]bool{}
+	for {
+		requests, _ := k.open(id, call)
+		for name, request := range requests {
+			if asked[name] {
+				continue
+			}
+			asked[name] = true
+			if response := askOver(ctx, call.Session, id, request); response != nil {
+				k.take(id, call, mcp.InputResponseMap{name: response})
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// askOver makes one request to a client; nil if it has not answered.
+func askOver(ctx context.Context, session *mcp.ServerSession, id string, request mcp.InputRequest) mcp.InputResponse {
+	meta := map[string]any{relatedTask: map[string]any{"taskId": id}}
+	switch p := request.(type) {
+	case *mcp.ElicitParams:
+		p.Meta = meta
+		if result, err := session.Elicit(ctx, p); err == nil {
+			return result
+		}
+	case *mcp.CreateMessageWithToolsParams:
+		p.Meta = meta
+		if result, err := session.CreateMessageWithTools(ctx, p); err == nil {
+			return result
+		}
+	}
+	return nil
+}
+
+// reports tells a client of the progress of a task that asked for it, until it ends.
+func (k *tasks) reports(req *mcp.CallToolRequest, t core.JobState) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	context.AfterFunc(k.server.ctx, stop)
+	go func() {
+		defer stop()
+		for told := -1; !t.Status.Ended() && ctx.Err() == nil; {
+			if p := t.Progress; p != nil && p.Done > told {
+				told = p.Done
+				params := &mcp.ProgressNotificationParams{Meta: map[string]any{relatedTask: map[string]any{"taskId": t.ID}}, ProgressToken: token, Progress: float64(p.Done), Total: float64(p.Total), Message: p.Message}
+				if req.Session.NotifyProgress(ctx, params) != nil {
+					return
+				}
+			}
+			time.Sleep(every)
+			next, err := k.WatchTask(ctx, t.ID, t)
+			if err != nil {
+				return
+			}
+			t = next
+		}
+	}()
+}
+
+// patient waits a little for the end of a task of a client of 2026-07-28, which then never
+// hears of a task.
+func (k *tasks) patient(ctx context.Context, t core.JobState) (mcp.Result, error) {
+	waiting, done := context.WithTimeout(ctx, k.server.grace)
+	defer done()
+	now, err := k.WaitTask(waiting, t.ID)
+	if err == nil && now.Outcome != nil {
+		raw, _, err := resultOfTask(now)
+		if err != nil {
+			return nil, err
+		}
+		return &exact{raw: raw, modern: true}, nil
+	}
+	if ctx.Err() != nil { // nobody will know of it
+		_, _ = k.CancelTask(context.WithoutCancel(ctx), t.ID)
+		return nil, ctx.Err()
+	}
+	if err == nil {
+		t = now
+	}
+	members := taskOf(k.seen(t), false)
+	members["resultType"] = "task"
+	return k.answer(members, true)
+}
+
+// modern answers the methods of 2026-07-28.
+func (k *tasks) modern(ctx context.Context, method string, req mcp.Request, p *taskParams) (mcp.Result, error) {
+	if method == "tasks/list" || method == "tasks/result" {
+		return nil, noMethod(method)
+	}
+	if !knowsTasks(req) {
+		return nil, lacksTasks()
+	}
+	t, err := k.find(p.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	call := asCall(req)
+	switch method {
+	case "tasks/update":
+		k.take(t.ID, call, p.Responses)
+		return k.answer(map[string]any{}, true)
+	case "tasks/cancel":
+		_, _ = k.CancelTask(ctx, t.ID) // one that has ended stays as it is
+		return k.answer(map[string]any{}, true)
+	}
+	members := taskOf(t, false)
+	switch requests, _ := k.open(t.ID, call); {
+	case members["status"] == "input_required" && len(requests) == 0:
+		members["status"], members["statusMessage"] = "working", "waits for a person; retort approvals list shows for what"
+	case members["status"] == "input_required":
+		members["inputRequests"] = requests
+	case members["status"] == "completed":
+		raw, _, err := resultOfTask(t)
+		if err != nil {
+			return nil, err
+		}
+		members["result"] = orMember(raw, "resultType", "complete")
+	}
+	return k.answer(members, true)
+}
+
+func lacksTasks() error {
+	data, err := json.Marshal(map[string]any{"requiredCapabilities": map[string]any{"extensions": map[string]any{tasksExtension: map[string]any{}}}})
+	if err != nil {
+		return err
+	}
+	return &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "the client has not declared the extension " + tasksExtension, Data: data}
+}

@@ -1,0 +1,54 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"time"
+
+	"retort/internal/mcp/server"
+)
+
+// read takes in a body, within its bounds, and puts it back for who answers. It answers
+// itself if it reports false.
+func (l *Listener) read(w http.ResponseWriter, r *http.Request) (a server.Content, ok bool) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		l.refuse(w, r, http.StatusUnsupportedMediaType, "the Content-Type must be application/json")
+		return a, false
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(l.Limits.Read))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, l.Limits.Body))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		l.refuse(w, r, http.StatusRequestEntityTooLarge, "the request is larger than http.maxBody")
+		return a, false
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header().Set("Connection", "close")
+		l.refuse(w, r, http.StatusRequestTimeout, "the request took too long to arrive")
+		return a, false
+	case err != nil:
+		l.refuse(w, r, http.StatusBadRequest, "the request did not arrive whole")
+		return a, false
+	}
+	_ = control.SetReadDeadline(time.Time{})
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	a, refused := server.Examine(body)
+	if refused != nil {
+		l.Log.Info("refused", "status", http.StatusBadRequest, "why", refused.Error.Message, "from", r.RemoteAddr)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write(append(refused.Text(), '\n'))
+	}
+	return a, refused == nil
+}
+
+// modern reports whether a request is of the era without sessions: by its header, or by
+// its body, which must then agree with the header.
+func modern(r *http.Request, a server.Content) bool {
+	return a.Modern || r.Header.Get(server.VersionHeader) >= server.Stateless
+}

@@ -1,0 +1,155 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"runtime"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+)
+
+// Limits of a listener. What is zero has a default; nothing is unlimited.
+type Limits struct {
+	Body        int64         // bytes of a request
+	Header      int           // bytes of its headers
+	Connections int           // at once
+	PerAddress  int           // of these from one address, of IPv6 from one network of 64 bits
+	Sessions    int           // of one principal; the one unused for longest ends for a new one
+	AllSessions int           // of all
+	Executions  int           // of one principal that have not ended
+	Requests    int           // of one principal in a minute
+	Programs    int           // that run at once, of all; more wait for their turn
+	Idle        time.Duration // after which a session that nobody used ends
+	Read        time.Duration // that a request may take to arrive
+	Write       time.Duration // that a client may take to accept a part of an answer
+	Drain       time.Duration // that calls have when the listener ends
+}
+
+func (l Limits) defaults() Limits {
+	return Limits{
+		Body: cmp.Or(l.Body, 4<<20), Header: cmp.Or(l.Header, 64<<10), Connections: cmp.Or(l.Connections, 4096),
+		PerAddress: cmp.Or(l.PerAddress, max(64, cmp.Or(l.Connections, 4096)/4)),
+		Sessions:   cmp.Or(l.Sessions, 256), AllSessions: cmp.Or(l.AllSessions, 16_384), Executions: cmp.Or(l.Executions, 64), Requests: cmp.Or(l.Requests, 3000),
+		Programs: cmp.Or(l.Programs, max(32, 8*runtime.NumCPU())),
+		Idle:     cmp.Or(l.Idle, 4*time.Hour), Read: cmp.Or(l.Read, 30*time.Second), Write: cmp.Or(l.Write, 30*time.Second), Drain: cmp.Or(l.Drain, 30*time.Second),
+	}
+}
+
+const (
+	maxHeaderTime  = 10 * time.Second
+	idleConnection = 2 * time.Minute
+)
+
+// limited accepts so many connections at once; others wait. Those of an address that has its
+// share already are closed, so that one who opens them without end keeps nobody out.
+type limited struct {
+	net.Listener
+	free chan struct{}
+	done chan struct{}
+	end  sync.Once
+	most int // from one address
+
+	mu   sync.Mutex
+	from map[string]int
+}
+
+func limit(l net.Listener, n, most int) net.Listener {
+	return &limited{Listener: l, free: make(chan struct{}, n), done: make(chan struct{}), most: most, from: map[string]int{}}
+}
+
+func (l *limited) Accept() (net.Conn, error) {
+	select {
+	case l.free <- struct{}{}:
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			<-l.free
+			return nil, err
+		}
+		from := networkOf(c.RemoteAddr().String())
+		if !l.enter(from) {
+			_ = c.Close()
+			continue
+		}
+		return &counted{Conn: c, done: sync.OnceFunc(func() { l.leave(from); <-l.free })}, nil
+	}
+}
+
+func (l *limited) enter(from string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.from[from] >= l.most {
+		return false
+	}
+	l.from[from]++
+	return true
+}
+
+func (l *limited) leave(from string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.from[from]--; l.from[from] == 0 {
+		delete(l.from, from)
+	}
+}
+
+func (l *limited) Close() error {
+	l.end.Do(func() { close(l.done) })
+	return l.Listener.Close()
+}
+
+type counted struct {
+	net.Conn
+	done func()
+}
+
+// Close releases the connection's place in the limits before it closes the connection. A client that
+// sees the close can therefore connect again without being refused.
+func (c *counted) Close() error {
+	c.done()
+	return c.Conn.Close()
+}
+
+// gated has programs wait for their turn. One that waits for the person at its client
+// gives its turn away meanwhile.
+type gated struct {
+	Engine
+	slots chan struct{}
+}
+
+func (g gated) Execute(ctx context.Context, r core.Request) core.Outcome {
+	if !g.enter(ctx) {
+		return core.Outcome{Status: core.StatusCancelled, Error: core.Errorf(core.KindCancelled, "http", "the request ended before the program could run")}
+	}
+	defer g.leave()
+	return g.Engine.Execute(g.polite(ctx), r)
+}
+
+func (g gated) enter(ctx context.Context) bool {
+	select {
+	case g.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (g gated) leave() { <-g.slots }
+
+func (g gated) polite(ctx context.Context) context.Context {
+	ask := core.ChannelOf(ctx)
+	if ask == nil {
+		return ctx
+	}
+	return core.WithChannel(ctx, func(ctx context.Context, a core.Approval) (core.Answer, bool) {
+		g.leave()
+		defer func() { g.slots <- struct{}{} }()
+		return ask(ctx, a)
+	})
+}

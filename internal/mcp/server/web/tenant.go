@@ -1,0 +1,213 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"math"
+	"sync"
+	"time"
+
+	"retort/internal/mcp/server"
+)
+
+// tenant is one principal: with a server of its own, so that what it names of another's is
+// not known there.
+type tenant struct {
+	server *server.Server
+	http   *server.HTTP
+	engine Engine
+	limits Limits
+	all    interface{ Add(int64) int64 } // counts the sessions of all
+
+	mu       sync.Mutex
+	tokens   float64 // requests that may come now
+	filled   time.Time
+	calls    int // of tools, being answered
+	active   int // requests being answered
+	used     time.Time
+	sessions map[string]*session
+	newest   Principal // of the tokens that end by themselves, the one that came last
+}
+
+type session struct {
+	busy   int // requests being answered
+	used   time.Time
+	client *clientAddress // nil: its stream ends with its token
+}
+
+// tenant is that of a principal.
+func (l *Listener) tenant(principal string) (*tenant, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t, ok := l.tenants[principal]; ok {
+		t.enter(1)
+		return t, nil
+	}
+	o := l.Server
+	o.Principal = principal
+	engine := l.Engine(principal)
+	server, err := server.New(gated{engine, l.slots}, o)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	t := &tenant{server: server, http: server.HTTP(), engine: engine, limits: l.Limits, all: &l.sessions, tokens: float64(l.Limits.Requests), filled: now, used: now, active: 1, sessions: map[string]*session{}}
+	l.tenants[principal] = t
+	return t, nil
+}
+
+// enter counts requests that are being answered.
+func (t *tenant) enter(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.active += n
+	t.used = time.Now()
+}
+
+// take takes requests from what a principal has, or reports how long it has to wait.
+func (t *tenant) take(n int) (wait time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, most := time.Now(), float64(t.limits.Requests)
+	t.tokens = min(most, t.tokens+now.Sub(t.filled).Minutes()*most)
+	t.filled = now
+	if need := float64(n) - t.tokens; need > 0 {
+		return time.Duration(math.Ceil(need/most*60)) * time.Second
+	}
+	t.tokens -= float64(n)
+	return 0
+}
+
+// begin lets calls begin if the principal has not too many under way already. What runs
+// without its request counts as what is being answered does.
+func (t *tenant) begin(calls int) bool {
+	running := t.engine.Running()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if max(t.calls, running)+calls > t.limits.Executions {
+		return false
+	}
+	t.calls += calls
+	return true
+}
+
+func (t *tenant) end(calls int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls -= calls
+}
+
+// room makes room for a session, if need be by ending the one unused for longest. It
+// reports false if all are in use.
+func (t *tenant) room() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.sessions) < t.limits.Sessions {
+		return true
+	}
+	var oldest string
+	for id, s := range t.sessions {
+		if s.busy == 0 && (oldest == "" || s.used.Before(t.sessions[oldest].used)) {
+			oldest = id
+		}
+	}
+	if oldest == "" {
+		return false
+	}
+	t.drop(oldest)
+	return true
+}
+
+// drop forgets a session and ends it; t.mu is held.
+func (t *tenant) drop(id string) {
+	delete(t.sessions, id)
+	t.all.Add(-1)
+	t.http.End(id)
+}
+
+// open notes a session that began, or a stream that is one by itself, as in use.
+func (t *tenant) open(id string, c *clientAddress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sessions[id] == nil {
+		t.sessions[id] = &session{client: c}
+		t.all.Add(1)
+	}
+	t.sessions[id].busy++
+}
+
+// touch has a session in use. It reports false if there is none of this name, or none any
+// more: to end one takes longer than to forget it.
+// What goes on in it goes on as long as the token counts that c has now.
+func (t *tenant) touch(id string, c *clientAddress) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.sessions[id]
+	if s == nil {
+		return false
+	}
+	s.busy++
+	if s.client != nil {
+		s.client.renew(c.current())
+	}
+	return true
+}
+
+func (t *tenant) release(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.sessions[id]; s != nil {
+		s.busy--
+		s.used = time.Now()
+	}
+}
+
+// close forgets a session that its client has ended.
+func (t *tenant) close(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sessions[id] != nil {
+		t.drop(id)
+	}
+}
+
+// expire ends sessions that nobody used, and reports whether the principal has nothing left.
+func (t *tenant) expire(now time.Time) (empty bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, s := range t.sessions {
+		if s.busy == 0 && now.Sub(s.used) >= t.limits.Idle {
+			t.drop(id)
+		}
+	}
+	return len(t.sessions) == 0 && t.active == 0 && now.Sub(t.used) >= forgotten
+}
+
+// forgotten is when a principal without sessions is forgotten. By then it has all the
+// requests again that it may have.
+const forgotten = 2 * time.Minute
+
+// sweep ends what is not used, until ctx ends.
+func (l *Listener) sweep(ctx context.Context) {
+	tick := time.NewTicker(min(l.Limits.Idle/4+time.Millisecond, time.Minute))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			l.refused.passed(now)
+			l.mu.Lock()
+			for name, t := range l.tenants {
+				if t.expire(now) {
+					delete(l.tenants, name)
+					t.server.Close()
+				}
+			}
+			l.mu.Unlock()
+		}
+	}
+}
+
+// stream is a name for a session that has none.
+func stream() string { return "stream-" + rand.Text() }

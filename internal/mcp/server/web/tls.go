@@ -1,0 +1,64 @@
+package web
+
+import (
+	"crypto/tls"
+	"os"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+)
+
+// certificate is read anew when its file changes.
+type certificate struct {
+	cert, key string
+
+	mu      sync.Mutex
+	now     *tls.Certificate
+	changed time.Time // the file
+	looked  time.Time
+}
+
+func openCertificate(cert, key string) (*certificate, error) {
+	c := &certificate{cert: cert, key: key}
+	if err := c.load(); err != nil {
+		return nil, core.Errorf(core.KindInvalidArguments, "http", "http.tls: %w", err).WithHint("cert and key are files in PEM that belong together")
+	}
+	return c, nil
+}
+
+func (c *certificate) load() error {
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	if err != nil {
+		return err
+	}
+	c.now, c.looked = &pair, time.Now()
+	if info, err := os.Stat(c.cert); err == nil {
+		c.changed = info.ModTime()
+	}
+	return nil
+}
+
+// every is how often it is looked for a new certificate at the most.
+const every = time.Minute
+
+// get is the certificate of now; the one before while a new one can't be read.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.looked) < every {
+		return c.now, nil
+	}
+	c.looked = time.Now()
+	if info, err := os.Stat(c.cert); err == nil && !info.ModTime().Equal(c.changed) {
+		_ = c.load()
+	}
+	return c.now, nil
+}
+
+// names reports whether the certificate is for a host.
+func (c *certificate) names(host string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now.Leaf != nil && c.now.Leaf.VerifyHostname(host) == nil
+}

@@ -1,0 +1,228 @@
+// Package web is the listener for MCP clients over HTTP: it decides who may ask, from where
+// and how much, and hands what is left to the server of that principal. Both eras of the
+// protocol are on one path.
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/mcp/server"
+)
+
+// The paths of the listener.
+const (
+	Path       = "/mcp"
+	EventsPath = "/sse" // the transport of clients before 2025-03-26
+	livePath   = "/healthz"
+	readyPath  = "/readyz"
+)
+
+// Principal is who asks.
+type Principal struct {
+	Name   string // never empty
+	Scopes []string
+	// Holds says whether the token still counts; nil is always. What was asked for with it ends
+	// when it does not: requests, streams, executions and tasks.
+	Holds func() bool
+	// Credential is what is kept of the token with tasks that outlive this process.
+	Credential core.Credential
+}
+
+// Authenticator knows bearer tokens. One that has a method Routes() map[string]http.Handler
+// has these paths served, to everybody. One that has a method Required() bool may say no as
+// long as there are no tokens at all: it counts as none then.
+type Authenticator interface {
+	// Authenticate says whose token it is; bearer is empty if there was none. An error is
+	// answered with 401; one with a method Challenge() string with 403 and that challenge; one
+	// with a method Refuse(http.ResponseWriter) by that.
+	Authenticate(ctx context.Context, bearer string) (Principal, error)
+	// Challenge is the WWW-Authenticate header of a 401.
+	Challenge(r *http.Request) string
+}
+
+// Engine is what serves one principal.
+type Engine interface {
+	server.Engine
+	server.Passer
+	server.Tasker
+	server.LogWanter
+	// Running counts the principal's executions that have not ended.
+	Running() int
+}
+
+// Options for a Listener.
+type Options struct {
+	// Addr is where to listen, as host:port. Without an Authenticator it must be loopback.
+	Addr string
+	// Cert and Key are files in PEM; both or none. They are read anew when they change.
+	Cert, Key string
+	// AllowedHosts are names that requests may name as their host, besides those of this
+	// machine; AllowedOrigins are origins of web pages that may ask, as https://host:port.
+	AllowedHosts, AllowedOrigins []string
+	Authenticator                Authenticator // nil: whoever asks sits at this machine
+	// Engine is that of a principal; "" is whoever sits at this machine.
+	Engine func(principal string) Engine
+	// Cancel ends what is under way when it has had its time, and waits for it. May be nil.
+	Cancel func()
+	// Refused is told of calls whose token does not count, so seldom that a flood of them does no
+	// harm. It must not wait. May be nil.
+	Refused func(Refusal)
+	Server  server.Options
+	Limits  Limits
+	Log     *slog.Logger // nil: nobody is told
+}
+
+// Listener answers MCP clients.
+type Listener struct {
+	Options
+	net      net.Listener
+	http     *http.Server
+	loopback bool
+	certs    *certificate // nil: no TLS
+	routes   map[string]http.Handler
+	slots    chan struct{} // one for each program that runs
+	draining atomic.Bool
+	calls    atomic.Int64 // being answered
+	sessions atomic.Int64
+	refused  refusals
+
+	mu      sync.Mutex
+	tenants map[string]*tenant
+}
+
+// Listen takes the address. Its errors are *core.Error.
+func Listen(o Options) (*Listener, error) {
+	address, err := net.ResolveTCPAddr("tcp", o.Addr)
+	if err != nil {
+		return nil, core.Errorf(core.KindInvalidArguments, "http", "%q is no address to listen on: %w", o.Addr, err).WithHint("write it as 127.0.0.1:7337")
+	}
+	loopback := address.IP != nil && address.IP.IsLoopback()
+	if !loopback && !required(o.Authenticator) {
+		return nil, core.Errorf(core.KindPolicy, "http", "%s can be reached from other machines, and nobody would have to say who they are", o.Addr).
+			WithHint("listen on 127.0.0.1, or make tokens: retort token create NAME")
+	}
+	l := newListener(o, loopback)
+	if r, ok := o.Authenticator.(interface {
+		Routes() map[string]http.Handler
+	}); ok {
+		l.routes = r.Routes()
+	}
+	if o.Cert != "" || o.Key != "" {
+		if l.certs, err = openCertificate(o.Cert, o.Key); err != nil {
+			return nil, err
+		}
+	}
+	if l.net, err = net.Listen("tcp", address.String()); err != nil {
+		return nil, core.Errorf(core.KindInvalidArguments, "http", "%w", err).WithHint("is another Retort listening there?")
+	}
+	return l, nil
+}
+
+// newListener returns a Listener that does not listen on an address yet.
+func newListener(o Options, loopback bool) *Listener {
+	o.Limits = o.Limits.defaults()
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Server.Rounds == nil {
+		o.Server.Rounds = server.NewRounds()
+	}
+	l := &Listener{Options: o, loopback: loopback, tenants: map[string]*tenant{}, slots: make(chan struct{}, o.Limits.Programs), refused: refusals{tell: o.Refused}}
+	l.http = &http.Server{
+		Handler: l, ReadHeaderTimeout: min(o.Limits.Read, maxHeaderTime), IdleTimeout: idleConnection, MaxHeaderBytes: o.Limits.Header,
+		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelInfo),
+	}
+	return l
+}
+
+// URL is where clients find the listener.
+func (l *Listener) URL() string {
+	scheme := "http://"
+	if l.certs != nil {
+		scheme = "https://"
+	}
+	return scheme + l.net.Addr().String() + Path
+}
+
+// Serve answers until ctx is done. Then it takes no more calls, gives those under way their
+// time, has the rest cancelled, and returns.
+func (l *Listener) Serve(ctx context.Context) error {
+	failed := make(chan error, 1)
+	go func() { failed <- l.accept() }()
+	sweeping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	go l.sweep(sweeping)
+	select {
+	case err := <-failed:
+		return core.Errorf(core.KindInternal, "http", "%w", err)
+	case <-ctx.Done():
+	}
+	l.drain()
+	l.refused.end(time.Now())
+	if err := l.http.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return core.Errorf(core.KindInternal, "http", "%w", err)
+	}
+	if err := <-failed; err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+		l.Log.Warn("the listener ended", "error", err)
+	}
+	return nil
+}
+
+func (l *Listener) accept() error {
+	limited := limit(l.net, l.Limits.Connections, l.Limits.PerAddress)
+	if l.certs == nil {
+		return l.http.Serve(limited)
+	}
+	l.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: l.certs.get}
+	return l.http.ServeTLS(limited, "", "")
+}
+
+// answering is how long the answers of what was cancelled are waited for.
+const answering = 2 * time.Second
+
+func (l *Listener) drain() {
+	l.draining.Store(true)
+	l.Log.Info("draining", "calls", l.calls.Load())
+	if l.quiet(l.Limits.Drain) {
+		return
+	}
+	l.Log.Warn("what is still running is cancelled", "calls", l.calls.Load())
+	if l.Cancel != nil {
+		l.Cancel()
+	}
+	l.quiet(answering)
+}
+
+// quiet waits until no call is being answered and no program runs, and reports whether it
+// came to that.
+func (l *Listener) quiet(patience time.Duration) bool {
+	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+		if l.calls.Load() == 0 && l.running() == 0 {
+			return true
+		}
+	}
+	return l.calls.Load() == 0
+}
+
+// running counts executions that do not wait for a person: some run without a request.
+func (l *Listener) running() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.tenants {
+		waiting := map[string]bool{}
+		for _, a := range t.engine.Waiting("") {
+			waiting[a.Execution] = true
+		}
+		n += max(0, t.engine.Running()-len(waiting))
+	}
+	return n
+}

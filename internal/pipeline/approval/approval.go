@@ -1,0 +1,412 @@
+// Package approval is one table of what waits for a person. Whoever needs a yes
+// asks and waits; channels (a client's elicitation, a terminal, the command line)
+// read the table and answer it. The first answer counts, once, and only for
+// exactly what was shown: a question carries a digest of the code, the arguments,
+// the tool's definition and the policy, and an answer must repeat it.
+//
+// Nothing that runs in a sandbox has a way to the table.
+package approval
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+)
+
+// Table holds what waits. It is safe for concurrent use.
+type Table struct {
+	timeout  time.Duration
+	rules    Rules
+	recorder core.Recorder // nil: nothing is recorded
+	bounds   Bounds        // complete
+
+	mu        sync.Mutex
+	waiting   map[string]*entry
+	granted   map[grant]bool      // for the rest of a run
+	histories map[string]*history // by execution
+	windows   map[session]*window
+	attend    func()
+	also      []core.Channel
+}
+
+// Rules keep what was approved for always.
+type Rules interface {
+	Allows(Rule) bool
+	Allow(Rule) error
+}
+
+// Rule is a tool with a shape of arguments.
+type Rule struct {
+	Server string `json:"server"`
+	Tool   string `json:"tool"`
+	Pin    string `json:"pin"`
+	Policy string `json:"policy"`
+	Shape  string `json:"shape"`
+	// Crosses is the personal data that goes where it does not come from; a yes to
+	// calls without any is none to this.
+	Crosses string `json:"crosses,omitempty"`
+	// Principal is for whom it was approved: one's yes is none for another.
+	Principal string `json:"principal,omitempty"`
+}
+
+// grant is a yes for the rest of a run.
+type grant struct{ execution, server, tool, pin, policy, crosses, repeats string }
+
+type entry struct {
+	core.Approval
+	answer  core.Answer
+	decided chan struct{} // closed with the first answer, or when nobody waits any more
+	settled bool
+	expired bool // nobody answered
+}
+
+// New makes a table whose requests wait so long; 10 minutes if it is 0. rules may
+// be nil: then always is as long as a run.
+func New(timeout time.Duration, rules Rules) *Table {
+	return &Table{
+		timeout: cmp.Or(timeout, 10*time.Minute), rules: rules, bounds: Bounds{}.Complete(),
+		waiting: map[string]*entry{}, granted: map[grant]bool{}, histories: map[string]*history{}, windows: map[session]*window{},
+	}
+}
+
+// Record has everything recorded that is asked, and what becomes of it. It is not called
+// while somebody asks.
+func (t *Table) Record(to core.Recorder) { t.recorder = to }
+
+// Attend has f called whenever something is put on the table. It must not wait.
+func (t *Table) Attend(f func()) { t.attend = f }
+
+// Also asks everything through c as well. It is not called while somebody asks.
+func (t *Table) Also(c core.Channel) { t.also = append(t.also, c) }
+
+// Ask waits for a person's yes to q. It returns nil for a yes, also one that was
+// given before with a scope that covers q, and else an error of kind policy, or
+// cancelled when ctx ends. Beyond the Bounds nobody is asked, which is an error of kind policy
+// too. The caller checks that what it does then is still what was asked.
+func (t *Table) Ask(ctx context.Context, q core.Question) *core.Error {
+	_, _, refused := t.ask(ctx, q)
+	return refused
+}
+
+// AskBy is Ask, and also returns who has approved: "client" for a form of an MCP client. It is empty if an earlier
+// answer covers the question.
+func (t *Table) AskBy(ctx context.Context, q core.Question) (by string, _ *core.Error) {
+	answer, _, refused := t.ask(ctx, q)
+	return answer.By, refused
+}
+
+// Put is Ask, and also reports whether the question was put to a person; it is not if an earlier
+// answer covers it or the Bounds are reached.
+func (t *Table) Put(ctx context.Context, q core.Question) (put bool, _ *core.Error) {
+	_, put, refused := t.ask(ctx, q)
+	return put, refused
+}
+
+// ask is Put, with the answer.
+func (t *Table) ask(ctx context.Context, q core.Question) (_ core.Answer, put bool, _ *core.Error) {
+	e, refused := t.open(q)
+	switch {
+	case refused != nil:
+		return core.Answer{}, false, refused
+	case e == nil:
+		return core.Answer{}, false, t.note(q, core.EventDecision, "covered", nil)
+	}
+	if refused := t.note(q, core.EventQuestion, "", map[string]any{"question": e.ID, "digest": e.Digest}); refused != nil {
+		_ = t.settle(ctx, e)
+		return core.Answer{}, true, refused
+	}
+	if t.attend != nil {
+		t.attend()
+	}
+	timer := time.NewTimer(time.Until(e.Expires))
+	defer timer.Stop()
+	resume := core.Pause(ctx)
+	defer resume()
+	if ask := core.ChannelOf(ctx); ask != nil {
+		go t.through(ctx, ask, e)
+	}
+	for _, ask := range t.also {
+		if q.Login == "" { // to log in is for who is at this machine
+			go t.through(ctx, ask, e)
+		}
+	}
+	select {
+	case <-e.decided:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	refused = t.settle(ctx, e)
+	facts := map[string]any{"question": e.ID}
+	if e.answer.By != "" {
+		facts["by"] = e.answer.By
+	}
+	if refused == nil && e.answer.Scope != "" {
+		facts["scope"] = e.answer.Scope
+	}
+	if unrecorded := t.note(q, core.EventDecision, e.outcome(ctx), facts); refused == nil {
+		return e.answer, true, unrecorded
+	}
+	return e.answer, true, refused
+}
+
+// outcome is what became of a question, in a word.
+func (e *entry) outcome(ctx context.Context) string {
+	switch {
+	case ctx.Err() != nil:
+		return "cancelled"
+	case e.answer.Approve:
+		return "approved"
+	case e.expired:
+		return "expired"
+	}
+	return "denied"
+}
+
+// note records what became of a question.
+func (t *Table) note(q core.Question, kind core.EventKind, status string, facts map[string]any) *core.Error {
+	if t.recorder == nil {
+		return nil
+	}
+	e := core.Event{Kind: kind, Execution: q.Execution, Session: q.Session, Principal: q.Principal, Client: q.Client, Server: q.Server, Tool: q.Tool, Effect: q.Effect, Status: status, Facts: facts}
+	if q.Level != "" {
+		e.Risk = &q.Risk
+	}
+	if kind == core.EventQuestion && q.Rule != "" {
+		e.Facts["rule"] = q.Rule
+	}
+	if kind == core.EventQuestion && q.Unusual != "" {
+		e.Facts["anomaly"] = q.Unusual
+	}
+	return t.recorder.Record(e, false)
+}
+
+// covered says whether a yes was given before that goes as far as q. A yes to what is usual
+// is none to what is not, none to do anything again, and none to a critical call.
+func (t *Table) covered(q core.Question) bool {
+	if !q.Scoped() || q.Unusual != "" || q.Repeats == core.RepeatsSame {
+		return false
+	}
+	return t.granted[grantOf(q)] || q.Repeats == "" && t.rules != nil && t.rules.Allows(ruleOf(q))
+}
+
+func grantOf(q core.Question) grant {
+	return grant{q.Execution, q.Server, q.Tool, q.Pin, q.Policy, q.Crosses, string(q.Repeats)}
+}
+
+func ruleOf(q core.Question) Rule {
+	return Rule{q.Server, q.Tool, q.Pin, q.Policy, Shape(q.Arguments), q.Crosses, q.Principal}
+}
+
+// open puts a question on the table, or says why it is not asked; nil if there is a yes already.
+func (t *Table) open(q core.Question) (*entry, *core.Error) {
+	now := time.Now()
+	e := &entry{
+		Approval: core.Approval{ID: strings.ToLower(rand.Text()[:10]), Digest: q.Digest(), Created: now, Expires: now.Add(t.timeout), Question: q},
+		decided:  make(chan struct{}),
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.covered(q) {
+		return nil, nil
+	}
+	if refused := t.count(q, e.Digest, now); refused != nil {
+		return nil, refused
+	}
+	t.waiting[e.ID] = e
+	return e, nil
+}
+
+// through asks through a channel until something else has decided.
+func (t *Table) through(ctx context.Context, ask core.Channel, e *entry) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-e.decided:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if answer, ok := ask(ctx, e.Approval); ok {
+		answer.Also = nil                    // it was shown alone
+		_ = t.Decide(e.ID, e.Digest, answer) // another answer was faster
+	}
+}
+
+// settle takes a request from the table. From here on no answer counts.
+func (t *Table) settle(ctx context.Context, e *entry) *core.Error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.waiting, e.ID)
+	answered := e.settled
+	if !answered {
+		e.expired = true
+		e.settle(core.Answer{})
+	}
+	switch {
+	case ctx.Err() != nil: // also if there is a yes: nothing runs after its end
+		return core.Errorf(core.KindCancelled, "approval", "the execution was cancelled while %s waited for a person", e.subject())
+	case !answered:
+		return refusal(e, "nobody answered within %v", t.timeout)
+	case !e.answer.Approve:
+		if e.answer.Note != "" {
+			return refusal(e, "a person said no: %s", e.answer.Note)
+		}
+		return refusal(e, "a person said no")
+	}
+	return nil
+}
+
+// grant keeps a yes that goes further than this once, and gives it to what waits
+// already and is covered by it.
+func (t *Table) grant(e *entry) {
+	if e.Unusual != "" {
+		t.relieve(e)
+		return
+	}
+	if !e.Scoped() || !e.answer.Approve || e.answer.Scope == core.ScopeOnce && !e.Spans {
+		return
+	}
+	t.granted[grantOf(e.Question)] = true
+	if e.answer.Scope == core.ScopeAlways && t.rules != nil && e.Repeats == "" {
+		// What could not be kept is asked again; this once was approved all the same.
+		_ = t.rules.Allow(ruleOf(e.Question))
+	}
+	for _, other := range t.waiting {
+		if !other.settled && t.covered(other.Question) && time.Now().Before(other.Expires) {
+			other.settle(core.Answer{Approve: true, Scope: core.ScopeOnce, By: e.answer.By})
+		}
+	}
+}
+
+// relieve gives a yes to something unusual to all that waits for that reason alone.
+func (t *Table) relieve(e *entry) {
+	for _, other := range t.waiting {
+		same := other.Merely && other.Principal == e.Principal && other.Unusual == e.Unusual
+		if e.answer.Approve && same && !other.settled && time.Now().Before(other.Expires) {
+			other.settle(core.Answer{Approve: true, Scope: core.ScopeOnce, By: e.answer.By})
+		}
+	}
+}
+
+func (e *entry) settle(a core.Answer) {
+	e.answer, e.settled = a, true
+	close(e.decided)
+}
+
+func refusal(e *entry, format string, args ...any) *core.Error {
+	err := core.Errorf(core.KindPolicy, "approval", e.subject()+" was not approved: "+format, args...)
+	return err.WithHint("do not try it again unasked; tell the person what it is needed for").At(e.Server, e.Tool)
+}
+
+func (e *entry) subject() string {
+	if e.IsCall() {
+		return "the call"
+	}
+	return "the program"
+}
+
+// End forgets what was asked and approved in a run.
+func (t *Table) End(execution string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.histories, execution)
+	for g := range t.granted {
+		if g.execution == execution {
+			delete(t.granted, g)
+		}
+	}
+}
+
+// Waiting lists what waits, of one execution or of all if it is empty, oldest first.
+func (t *Table) Waiting(execution string) []core.Approval {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := []core.Approval{}
+	for _, e := range t.waiting {
+		if !e.settled && (execution == "" || e.Execution == execution) {
+			list = append(list, e.Approval)
+		}
+	}
+	slices.SortFunc(list, func(a, b core.Approval) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
+// Waits reports whether an answer to a question can still count.
+func (t *Table) Waits(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, ok := t.waiting[id]
+	return ok && !e.settled
+}
+
+// Group returns what waits with an id, together with the equal questions of its execution that
+// wait; false if it does not wait any more.
+func (t *Table) Group(id string) (core.Approval, bool) {
+	t.mu.Lock()
+	e, ok := t.waiting[id]
+	t.mu.Unlock()
+	if !ok {
+		return core.Approval{}, false
+	}
+	for _, a := range core.Grouped(t.Waiting(e.Execution)) {
+		if a.ID == id || slices.Contains(a.Same, id) {
+			return a, true
+		}
+	}
+	return core.Approval{}, false
+}
+
+// Decide answers a request, and the equal ones that the answer names. digest must be that of the
+// request. An error says that the answer does not count: there is no such request, it was answered
+// before, or it is too late.
+func (t *Table) Decide(id, digest string, a core.Answer) *core.Error {
+	scope, err := core.ParseScope(string(a.Scope))
+	if err != nil {
+		return err
+	}
+	a.Scope = scope
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, ok := t.waiting[id]
+	switch {
+	case !ok:
+		return core.Errorf(core.KindInvalidArguments, "approval", "nothing waits with the id %q: it was answered, ran out, or was cancelled", id)
+	case e.settled:
+		return core.Errorf(core.KindInvalidArguments, "approval", "%s was answered already", id)
+	case digest != e.Digest:
+		return core.Errorf(core.KindInvalidArguments, "approval", "the answer is for something else than what waits as %s", id).WithHint("look at it again: retort approvals show %s", id)
+	case !time.Now().Before(e.Expires):
+		return core.Errorf(core.KindInvalidArguments, "approval", "%s has run out", id)
+	}
+	e.settle(a)
+	t.judged(e)
+	t.grant(e)
+	t.answerAlso(e)
+	return nil
+}
+
+// answerAlso answers the questions that were shown together with e. How far a yes goes beyond them
+// is for the execution of e alone. The caller holds mu.
+func (t *Table) answerAlso(e *entry) {
+	for _, id := range e.answer.Also {
+		other, ok := t.waiting[id]
+		if !ok || other.settled || !other.Equals(e.Question) || !time.Now().Before(other.Expires) {
+			continue
+		}
+		a := e.answer
+		a.Scope, a.Also = core.ScopeOnce, nil
+		other.settle(a)
+		if other.Execution != e.Execution { // else it is one answer to one program
+			t.judged(other)
+		}
+	}
+}

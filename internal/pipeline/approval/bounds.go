@@ -1,0 +1,114 @@
+package approval
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"retort/internal/core"
+)
+
+// Bounds are how much a person is asked. The zero value has small defaults.
+type Bounds struct {
+	Questions int // of one execution; 50 if 0
+	Declined  int // questions of one execution in a row, after which nobody is asked about it any more; 5 if 0
+}
+
+// Complete returns b with its defaults.
+func (b Bounds) Complete() Bounds {
+	return Bounds{cmp.Or(b.Questions, 50), cmp.Or(b.Declined, 5)}
+}
+
+// Of a session there may be so many times as many questions within an hour as of an execution.
+const (
+	sessionShare  = 10
+	sessionWindow = time.Hour
+	maxSessions   = 10_000 // of which questions are counted at once
+)
+
+// Bound bounds what is asked. It is not called while somebody asks.
+func (t *Table) Bound(b Bounds) { t.bounds = b.Complete() }
+
+// history is what one execution has asked.
+type history struct {
+	asked    int
+	declined int             // in a row
+	denied   map[string]bool // by the digest of the question
+}
+
+// window counts what was asked in a session since a time.
+type window struct {
+	since time.Time
+	asked int
+}
+
+// session is whose questions are counted together.
+type session struct{ principal, name string }
+
+// count counts a question that is about to be asked, or says why it is not asked. The caller
+// holds mu.
+func (t *Table) count(q core.Question, digest string, now time.Time) *core.Error {
+	h := t.histories[q.Execution]
+	if h == nil {
+		h = &history{denied: map[string]bool{}}
+		t.histories[q.Execution] = h
+	}
+	w := t.windowOf(session{q.Principal, q.Session}, now)
+	switch {
+	case h.denied[digest]:
+		return unasked(q, "a person has said no to exactly this before")
+	case h.declined >= t.bounds.Declined:
+		return unasked(q, "a person has said no %d times in a row, and is not asked about this program any more", h.declined)
+	case h.asked >= t.bounds.Questions:
+		return unasked(q, "a person was asked %d times about this program, and is not asked more often (approval.questions)", h.asked)
+	case w.asked >= sessionShare*t.bounds.Questions:
+		return unasked(q, "a person was asked %d times about this session within an hour, and is not asked more often (ten times approval.questions)", w.asked)
+	}
+	h.asked++
+	w.asked++
+	return nil
+}
+
+// windowOf returns what is counted of a session. The caller holds mu.
+func (t *Table) windowOf(s session, now time.Time) *window {
+	w := t.windows[s]
+	if w != nil && now.Sub(w.since) < sessionWindow {
+		return w
+	}
+	if len(t.windows) >= maxSessions {
+		for other, w := range t.windows {
+			if now.Sub(w.since) >= sessionWindow || len(t.windows) >= maxSessions {
+				delete(t.windows, other)
+			}
+		}
+	}
+	w = &window{since: now}
+	t.windows[s] = w
+	return w
+}
+
+func unasked(q core.Question, format string, args ...any) *core.Error {
+	e := entry{Approval: core.Approval{Question: q}}
+	return refusal(&e, "%s", fmt.Sprintf(format, args...))
+}
+
+// judged notes what a person has answered. A no is one to all equal questions of the execution that wait, and
+// after so many in a row to all that wait. The caller holds mu.
+func (t *Table) judged(e *entry) {
+	h := t.histories[e.Execution]
+	if h == nil {
+		return
+	}
+	if e.answer.Approve {
+		h.declined = 0
+		return
+	}
+	h.declined++
+	h.denied[e.Digest] = true
+	enough := h.declined >= t.bounds.Declined
+	for _, other := range t.waiting {
+		if other.Execution == e.Execution && !other.settled && (enough || other.Digest == e.Digest) {
+			other.settle(core.Answer{Note: e.answer.Note, By: e.answer.By})
+		}
+	}
+}

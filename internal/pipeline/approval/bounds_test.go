@@ -1,0 +1,176 @@
+package approval
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"retort/internal/core"
+)
+
+// decide answers everything that waits, one after the other, and returns how many answers counted.
+func decide(table *Table, a core.Answer) (n int) {
+	for waiting := table.Waiting(""); len(waiting) > 0; waiting = table.Waiting("") {
+		if table.Decide(waiting[0].ID, waiting[0].Digest, a) == nil {
+			n++
+		}
+		synctest.Wait()
+	}
+	return n
+}
+
+// A program that asks without end is not asked about any more, whether it asks at once or one by one.
+func TestQuestionsAreBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		questions, asked int
+		equal, atOnce    bool
+		answer           core.Answer
+		approved         int
+	}{
+		"noes one by one":        {500, 5, false, false, core.Answer{}, 0},
+		"noes at once":           {500, 5, false, true, core.Answer{}, 0},
+		"equal ones, one by one": {500, 1, true, false, core.Answer{}, 0},
+		"equal ones at once":     {500, 1, true, true, core.Answer{}, 0},
+		"yeses one by one":       {60, 50, false, false, core.Answer{Approve: true}, 50},
+		"yeses at once":          {60, 50, false, true, core.Answer{Approve: true}, 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := New(time.Minute, nil)
+				ended := make(chan *core.Error, c.questions)
+				asked := 0
+				for i := range c.questions {
+					if c.equal {
+						i = 0
+					}
+					go func() { ended <- table.Ask(t.Context(), call("x", fmt.Sprintf(`{"id":%d}`, i))) }()
+					if !c.atOnce {
+						synctest.Wait()
+						asked += decide(table, c.answer)
+					}
+				}
+				synctest.Wait()
+				asked += decide(table, c.answer)
+				approved := 0
+				for range c.questions {
+					if err := <-ended; err == nil {
+						approved++
+					} else if err.Kind != core.KindPolicy {
+						t.Errorf("%+v", err)
+					}
+				}
+				if asked != c.asked || approved != c.approved {
+					t.Errorf("asked %d times, approved %d; want %d and %d", asked, approved, c.asked, c.approved)
+				}
+				go func() { ended <- table.Ask(t.Context(), call("another", `{"id":0}`)) }()
+				synctest.Wait()
+				if n := decide(table, core.Answer{Approve: true}); n != 1 {
+					t.Errorf("another program was asked about %d times", n)
+				}
+			})
+		})
+	}
+}
+
+// A yes begins the count of noes anew, and a session has its own bound within an hour.
+func TestBoundsOfSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := New(time.Minute, nil)
+		table.Bound(Bounds{Questions: 3, Declined: 2})
+		ask := func(execution string, arguments int, approve bool) (asked int) {
+			go func() { _ = table.Ask(t.Context(), call(execution, fmt.Sprintf(`{"id":%d}`, arguments))) }()
+			synctest.Wait()
+			return decide(table, core.Answer{Approve: approve})
+		}
+		if n := ask("x", 1, false) + ask("x", 2, true) + ask("x", 3, false) + ask("x", 4, true); n != 3 {
+			t.Errorf("asked %d times", n)
+		}
+		asked := 3
+		for i := range 30 {
+			asked += ask(fmt.Sprint(i), 1, false)
+		}
+		if asked != 30 {
+			t.Errorf("asked %d times within an hour", asked)
+		}
+		time.Sleep(time.Hour)
+		if ask("later", 1, false) != 1 {
+			t.Error("nobody is asked after an hour")
+		}
+		table.End("x")
+		if _, kept := table.histories["x"]; kept {
+			t.Error("what an execution has asked is kept after its end")
+		}
+	})
+}
+
+// One answer is for all equal questions that were shown with it, and for nothing else: neither for
+// what came while the person looked at it, nor for what an answer only names.
+func TestEqualQuestions(t *testing.T) {
+	for name, a := range map[string]core.Answer{"once": {Approve: true}, "run": {Approve: true, Scope: core.ScopeRun}, "no": {Note: "not today"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { answerEqual(t, a, func() { time.Sleep(time.Millisecond) }) })
+		})
+	}
+}
+
+// answerEqual gives an answer. pause is called between questions, so that each is younger than the one
+// before.
+func answerEqual(t *testing.T, a core.Answer, pause func()) {
+	table := New(time.Minute, nil)
+	ended := map[string]<-chan *core.Error{}
+	ask := func(name string, q core.Question) string {
+		one, end := asked(t, t.Context(), table, q)
+		ended[name] = end
+		pause()
+		return one.ID
+	}
+	first := ask("first", call("x", `{"id":1}`))
+	second := ask("second", call("x", `{"id":1}`))
+	ask("other execution", call("y", `{"id":1}`))
+	different := ask("other arguments", call("x", `{"id":2}`))
+	stranger := call("z", `{"id":1}`)
+	stranger.Principal = "eve"
+	theirs := ask("other principal", stranger)
+	shown := core.Grouped(table.Waiting(""))[0]
+	if shown.ID != first || shown.Count != 3 || shown.Same[0] != second {
+		t.Fatalf("shown as one: %+v", shown)
+	}
+	ask("unseen", call("y", `{"id":1}`))
+	if group, ok := table.Group(second); !ok || group.ID != first || group.Count != 2 {
+		t.Errorf("the group of one execution: %+v", group)
+	}
+	a.Also = append(shown.Same, different, theirs, "nothing", first)
+	if err := table.Decide(first, shown.Digest, a); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	for _, name := range []string{"first", "second", "other execution"} {
+		select {
+		case err := <-ended[name]:
+			if (err == nil) != a.Approve {
+				t.Errorf("%s: %v", name, err)
+			}
+		default:
+			t.Errorf("%s still waits", name)
+		}
+	}
+	left := map[string]bool{}
+	for _, one := range table.Waiting("") {
+		left[string(one.Arguments)+one.Principal+one.Execution] = true
+	}
+	want := map[string]bool{`{"id":2}x`: true, `{"id":1}evez`: true, `{"id":1}y`: true}
+	if a.Scope == core.ScopeRun {
+		delete(want, `{"id":2}x`) // it is the same tool in the same run
+	}
+	if !a.Approve {
+		delete(want, `{"id":1}y`) // a no answers equal questions of its program
+	}
+	if !maps.Equal(left, want) {
+		t.Errorf("still waits: %v", left)
+	}
+	if h := table.histories["y"]; !a.Approve && h.declined != 1 {
+		t.Errorf("the other program was declined %d times", h.declined)
+	}
+}

@@ -1,0 +1,228 @@
+package approval
+
+import (
+	"bufio"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+)
+
+// A desk is a socket below a directory that only its owner can enter. Each
+// connection is one question and one answer, a line of JSON each.
+
+type deskRequest struct {
+	Decide *decision `json:"decide,omitempty"` // nil lists what waits
+}
+
+type decision struct {
+	ID     string      `json:"id"`
+	Digest string      `json:"digest"`
+	Answer core.Answer `json:"answer"`
+}
+
+type deskAnswer struct {
+	Waiting []core.Approval `json:"waiting,omitempty"`
+	Error   *core.Error     `json:"error,omitempty"`
+}
+
+// What one connection may take.
+const (
+	deskPatience = 10 * time.Second
+	maxAsked     = 64 << 10
+	maxAnswered  = 256 << 20
+	maxVisitors  = 16
+)
+
+type desk struct {
+	listener *net.UnixListener
+	place    *place
+	table    *Table
+	seats    chan struct{}
+	visitors sync.WaitGroup
+}
+
+// Listen lets the person at this machine read t and answer, through a socket in dir.
+// It refuses peers of other users, and all that an engine has started, this one or another:
+// servers are. It takes a yes only from a process in the foreground of a terminal.
+func Listen(dir string, t *Table) (io.Closer, error) {
+	if err := canTell(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return nil, err
+	}
+	Sweep(dir)
+	at, err := placeIn(dir, fmt.Sprintf("%d-%s.sock", os.Getpid(), strings.ToLower(rand.Text()[:6])))
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: at.address(), Net: "unix"})
+	if err != nil {
+		at.close()
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false)
+	d := &desk{listener: l, place: at, table: t, seats: make(chan struct{}, maxVisitors)}
+	if err := os.Chmod(at.path, 0o600); err != nil {
+		_ = d.Close()
+		return nil, err
+	}
+	d.visitors.Go(d.serve)
+	return d, nil
+}
+
+// Close ends the desk and removes its socket.
+func (d *desk) Close() error {
+	err := errors.Join(d.listener.Close(), os.Remove(d.place.path))
+	d.visitors.Wait()
+	d.place.close()
+	return err
+}
+
+func (d *desk) serve() {
+	for {
+		c, err := d.listener.AcceptUnix()
+		if err != nil {
+			return
+		}
+		d.seats <- struct{}{}
+		d.visitors.Go(func() {
+			defer func() { <-d.seats }()
+			defer c.Close()
+			d.visit(c)
+		})
+	}
+}
+
+func (d *desk) visit(c *net.UnixConn) {
+	_ = c.SetDeadline(time.Now().Add(deskPatience))
+	who, refused := askerAt(c)
+	if refused == nil {
+		defer who.Close()
+	}
+	// A peer that is refused reads why only after all that it has written was read.
+	line, err := bufio.NewReader(io.LimitReader(c, maxAsked)).ReadBytes('\n')
+	var asked deskRequest
+	answer := deskAnswer{}
+	switch {
+	case refused != nil:
+		answer.Error = core.Errorf(core.KindPolicy, "approval.desk", "%w", refused)
+	case err != nil || json.Unmarshal(line, &asked) != nil:
+		answer.Error = core.Errorf(core.KindInvalidArguments, "approval.desk", "this is no question")
+	default:
+		answer = d.answer(who, asked)
+	}
+	_ = json.NewEncoder(c).Encode(answer)
+}
+
+// answer does what a person asks for. A yes is taken from a terminal only: the command asks for
+// one too, but whoever connects need not be the command.
+func (d *desk) answer(who asker, asked deskRequest) deskAnswer {
+	if asked.Decide == nil {
+		return deskAnswer{Waiting: core.Grouped(d.table.Waiting(""))}
+	}
+	if asked.Decide.Answer.Approve {
+		if err := who.CheckTerminal(); err != nil {
+			return deskAnswer{Error: core.Errorf(core.KindPolicy, "approval.desk", "%w", err).
+				WithHint("run it in a terminal yourself: retort approvals approve %s", asked.Decide.ID)}
+		}
+	}
+	asked.Decide.Answer.By = "command line"
+	return deskAnswer{Error: d.table.Decide(asked.Decide.ID, asked.Decide.Digest, asked.Decide.Answer)}
+}
+
+// Sweep removes the sockets that nobody listens at any more, and counts them.
+func Sweep(dir string) (removed int) {
+	for _, name := range sockets(dir) {
+		if c, err := dial(dir, name); err == nil {
+			_ = c.Close()
+		} else if refused(err) {
+			if os.Remove(filepath.Join(dir, name)) == nil {
+				removed++
+			}
+		}
+	}
+	return removed
+}
+
+func sockets(dir string) []string {
+	paths, _ := filepath.Glob(filepath.Join(dir, "*.sock"))
+	for i, p := range paths {
+		paths[i] = filepath.Base(p)
+	}
+	return paths
+}
+
+func dial(dir, name string) (net.Conn, error) {
+	at, err := placeIn(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer at.close()
+	return net.DialTimeout("unix", at.address(), deskPatience)
+}
+
+// Found is what waits, and at which desk.
+type Found struct {
+	core.Approval
+	dir, name string
+}
+
+// Find lists what waits at the desks in dir, of all engines that run.
+func Find(dir string) ([]Found, error) {
+	found := []Found{}
+	var errs []error
+	for _, name := range sockets(dir) {
+		answer, err := visit(dir, name, deskRequest{})
+		if err != nil {
+			if !refused(err) {
+				errs = append(errs, err)
+			}
+			continue
+		}
+		for _, a := range answer.Waiting {
+			found = append(found, Found{a, dir, name})
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+// Decide answers what was found.
+func (f Found) Decide(a core.Answer) error {
+	a.Also = f.Same
+	_, err := visit(f.dir, f.name, deskRequest{Decide: &decision{f.ID, f.Digest, a}})
+	return err
+}
+
+func visit(dir, name string, asked deskRequest) (deskAnswer, error) {
+	c, err := dial(dir, name)
+	if err != nil {
+		return deskAnswer{}, err
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(deskPatience))
+	var answer deskAnswer
+	if err := json.NewEncoder(c).Encode(asked); err != nil {
+		return answer, err
+	}
+	if err := json.NewDecoder(io.LimitReader(c, maxAnswered)).Decode(&answer); err != nil {
+		return answer, err
+	}
+	if answer.Error != nil {
+		return answer, answer.Error
+	}
+	return answer, nil
+}

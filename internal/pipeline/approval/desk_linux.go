@@ -1,0 +1,71 @@
+package approval
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"retort/internal/base/reaper"
+)
+
+// canTell says that this system tells who is at the other end of a socket.
+func canTell() error { return nil }
+
+func refused(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT)
+}
+
+// asker is the process that has connected to the desk.
+type asker struct{ *reaper.Peer }
+
+// askerAt says who has connected. It refuses whoever can't be the person at this machine.
+func askerAt(c *net.UnixConn) (asker, error) {
+	p, err := reaper.PeerOf(c)
+	if err != nil {
+		return asker{}, err
+	}
+	if p.UID != os.Getuid() {
+		err = errors.New("only the user who runs this engine can answer")
+	} else {
+		err = p.CheckOrigin()
+	}
+	if err != nil {
+		p.Close()
+		return asker{}, err
+	}
+	return asker{p}, nil
+}
+
+// place is where a socket is. Addresses of sockets are short: a long path is named
+// by its open directory.
+type place struct {
+	path string
+	dir  *os.File
+}
+
+func placeIn(dir, name string) (*place, error) {
+	const most = 100
+	p := &place{path: filepath.Join(dir, name)}
+	if len(p.path) <= most {
+		return p, nil
+	}
+	opened, err := os.Open(dir)
+	p.dir = opened
+	return p, err
+}
+
+func (p *place) address() string {
+	if p.dir == nil {
+		return p.path
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", p.dir.Fd(), filepath.Base(p.path))
+}
+
+func (p *place) close() {
+	if p.dir != nil {
+		_ = p.dir.Close()
+	}
+}

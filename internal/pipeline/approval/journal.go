@@ -1,0 +1,184 @@
+package approval
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/base/seal"
+	"retort/internal/core"
+)
+
+// Journals keep what executions have done that wait for a person, below one
+// directory. They are read after the engine that wrote them has died.
+type Journals struct{ dir string }
+
+// NewJournals keeps journals in dir, which need not exist. Those that nobody has
+// asked for in a week are removed.
+func NewJournals(dir string) *Journals {
+	const old = 7 * 24 * time.Hour
+	files, _ := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	for _, name := range files {
+		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > old {
+			_ = os.Remove(name)
+		}
+	}
+	return &Journals{dir}
+}
+
+// Journal is what one execution has done. Before Keep it is in memory only. It is
+// safe for concurrent use.
+type Journal struct {
+	path string
+
+	mu   sync.Mutex
+	file *os.File
+	sent []core.SentCall
+	size int // of the arguments in sent
+}
+
+const (
+	alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	longestName  = 64
+)
+
+// plain reports whether a file may be named after an execution: 1 to longestName letters and digits.
+func plain(execution string) bool {
+	return execution != "" && len(execution) <= longestName && strings.Trim(execution, alphanumeric) == ""
+}
+
+func (j *Journals) path(execution string) string {
+	if !plain(execution) {
+		return ""
+	}
+	return filepath.Join(j.dir, execution+".jsonl")
+}
+
+// Of makes the journal of an execution. It writes nothing.
+func (j *Journals) Of(execution string) *Journal { return &Journal{path: j.path(execution)} }
+
+// Add notes a call that is about to leave. It is durable when Add returns, if the
+// journal is kept; a call that could not be noted must not leave.
+func (j *Journal) Add(c core.SentCall) error {
+	const most = 256 << 10
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.size += len(c.Arguments); j.size > most {
+		c.Arguments = nil
+	}
+	j.sent = append(j.sent, c)
+	if j.file == nil {
+		return nil
+	}
+	return j.write(c)
+}
+
+func (j *Journal) write(calls ...core.SentCall) error {
+	var lines []byte
+	for _, c := range calls {
+		line, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		lines = append(append(lines, line...), '\n')
+	}
+	if _, err := j.file.Write(lines); err != nil {
+		return err
+	}
+	return j.file.Sync()
+}
+
+// Keep makes what was noted so far durable, and what follows from now on.
+func (j *Journal) Keep() (err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.file != nil {
+		return nil
+	}
+	if j.path == "" {
+		return errors.New("the id of the execution is no name for a file")
+	}
+	if err := os.MkdirAll(filepath.Dir(j.path), 0o700); err != nil {
+		return err
+	}
+	if j.file, err = os.OpenFile(j.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = j.file.Close()
+			_ = os.Remove(j.path)
+			j.file = nil
+		}
+	}()
+	if err = own(j.file); err != nil {
+		return err
+	}
+	if err = j.write(j.sent...); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(j.path))
+}
+
+func syncDir(dir string) error {
+	return seal.SyncDir(dir)
+}
+
+// Leave ends the writing and leaves what is there, for whoever asks later.
+func (j *Journal) Leave() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.file != nil {
+		_ = j.file.Close()
+		j.file = nil
+	}
+}
+
+// Remove forgets the journal.
+func (j *Journal) Remove() {
+	j.mu.Lock()
+	kept := j.file != nil
+	j.mu.Unlock()
+	if kept {
+		_ = os.Remove(j.path)
+		j.Leave()
+	}
+}
+
+// Lost is what an execution of an engine that has ended had done. It is
+// fs.ErrNotExist if there was no such execution, and ErrAlive if its engine
+// still runs.
+func (j *Journals) Lost(execution string) ([]core.SentCall, error) {
+	path := j.path(execution)
+	if path == "" {
+		return nil, fs.ErrNotExist
+	}
+	f, err := seal.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if own(f) != nil {
+		return nil, ErrAlive
+	}
+	sent := []core.SentCall{}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var c core.SentCall
+		if json.Unmarshal(lines.Bytes(), &c) != nil {
+			break // cut off when the engine died, so the call has not left
+		}
+		sent = append(sent, c)
+	}
+	return sent, nil
+}
+
+// ErrAlive says that another engine has the execution.
+var ErrAlive = errors.New("another engine has it")

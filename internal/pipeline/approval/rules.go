@@ -1,0 +1,77 @@
+package approval
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"retort/internal/base/seal"
+)
+
+// maxRules bounds what can be approved for always.
+const maxRules = 10_000
+
+// Kept are Rules in a file, sealed with a key that lies elsewhere: a server that
+// may write where the file is, as one for the files of a project may, can't approve
+// with it. It is safe for concurrent use.
+type Kept struct {
+	path, keyPath string
+
+	mu    sync.Mutex
+	rules []Rule
+}
+
+type keptFile struct {
+	Rules json.RawMessage `json:"rules"`
+	Seal  []byte          `json:"seal"`
+}
+
+// OpenKept reads what was approved for always; keyPath is where the key is, or will
+// be. A file whose seal is not right counts for nothing, nor do rules of another
+// version of the policy; they are gone with the next that is approved.
+func OpenKept(path, keyPath, policy string) *Kept {
+	k := &Kept{path: path, keyPath: keyPath}
+	text, err := seal.ReadFile(path, seal.MaxFile)
+	if err != nil {
+		return k // nothing was approved yet, or nobody can read it
+	}
+	key, err := seal.ReadKey(keyPath)
+	var file keptFile
+	if err == nil && json.Unmarshal(text, &file) == nil && seal.Holds(key, file.Seal, []byte(path), file.Rules) {
+		_ = json.Unmarshal(file.Rules, &k.rules)
+	}
+	k.rules = slices.DeleteFunc(k.rules, func(r Rule) bool { return r.Policy != policy })
+	return k
+}
+
+// Allows reports whether r was approved.
+func (k *Kept) Allows(r Rule) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Contains(k.rules, r)
+}
+
+// Allow keeps r, in place of what was approved for another definition of the tool, or by another version of the
+// policy.
+func (k *Kept) Allow(r Rule) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.rules = slices.DeleteFunc(k.rules, func(o Rule) bool {
+		return o.Policy != r.Policy || o.Server == r.Server && o.Tool == r.Tool && (o.Pin != r.Pin || o == r)
+	})
+	k.rules = append(k.rules, r)
+	k.rules = k.rules[max(0, len(k.rules)-maxRules):]
+	rules, err := json.Marshal(k.rules)
+	if err != nil {
+		return err
+	}
+	key, err := seal.Key(k.keyPath)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(keptFile{rules, seal.Code(key, []byte(k.path), rules)})
+	if err != nil {
+		return err
+	}
+	return seal.Replace(k.path, append(text, '\n'))
+}

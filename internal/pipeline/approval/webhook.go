@@ -1,0 +1,184 @@
+package approval
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"retort/internal/base/webhook"
+	"retort/internal/core"
+)
+
+// Webhook brings what waits to an address, and takes an answer from there. Questions
+// and answers are signed; webhook-id is that of the approval.
+//
+// An answer is a response with the status 200, signed like the question, whose body is a
+// WebhookAnswer. A response that is not signed only says that the question arrived.
+// 202 with Retry-After asks to be asked again after so many seconds.
+type Webhook struct {
+	to    *webhook.Endpoint
+	log   *slog.Logger
+	seats chan struct{}
+	sleep func(ctx context.Context, d time.Duration) bool // waits before the next request; false if ctx ended; tests replace it
+
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu     sync.Mutex // nobody begins to ask while Close waits
+	asking sync.WaitGroup
+}
+
+// WebhookQuestion is the body of a request. Text is all that a person needs to see.
+type WebhookQuestion struct {
+	Type      string        `json:"type"` // "approval.requested"
+	Timestamp time.Time     `json:"timestamp"`
+	Data      core.Approval `json:"data"`
+	Text      string        `json:"text"`
+}
+
+// WebhookAnswer is the body of a response that decides. Digest is that of the question.
+type WebhookAnswer struct {
+	Digest string `json:"digest"`
+	core.Answer
+}
+
+const (
+	firstWebhook = time.Second // until a request that failed is sent again; doubled each time
+	lastWebhook  = time.Minute
+	maxWebhooks  = 16 // requests at once
+)
+
+// NewWebhook asks at an address, with a secret that is shared with who answers; see
+// webhook.New. Close ends it.
+func NewWebhook(address, secret string, log *slog.Logger) (*Webhook, *core.Error) {
+	to, err := webhook.New(address, secret)
+	if err != nil {
+		return nil, core.Errorf(core.KindInvalidArguments, "approval.webhook", "approval.webhook: %w", err)
+	}
+	w := &Webhook{to: to, log: log, seats: make(chan struct{}, maxWebhooks), sleep: sleep}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	return w, nil
+}
+
+// Close ends what is under way.
+func (w *Webhook) Close() error {
+	w.mu.Lock()
+	w.cancel()
+	w.mu.Unlock()
+	w.asking.Wait()
+	return nil
+}
+
+func (w *Webhook) begin() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctx.Err() != nil {
+		return false
+	}
+	w.asking.Add(1)
+	return true
+}
+
+// Ask is a core.Channel: it asks until there is an answer or ctx ends.
+func (w *Webhook) Ask(ctx context.Context, a core.Approval) (core.Answer, bool) {
+	if !w.begin() {
+		return core.Answer{}, false
+	}
+	defer w.asking.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(w.ctx, cancel)()
+	pause := firstWebhook
+	for {
+		d, err := w.once(ctx, a)
+		switch {
+		case ctx.Err() != nil:
+			return core.Answer{}, false
+		case err != nil:
+			w.log.Warn("the webhook for approvals failed", "approval", a.ID, "error", err.Error(), "again", d.again > 0)
+		case d.answer != nil:
+			answer := *d.answer
+			answer.By = "webhook"
+			return answer, true
+		}
+		if d.again == 0 {
+			return core.Answer{}, false
+		}
+		if err != nil {
+			d.again = max(d.again, pause)
+			pause = min(2*pause, lastWebhook)
+		}
+		if !w.sleep(ctx, d.again) {
+			return core.Answer{}, false
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// delivery is what became of one request.
+type delivery struct {
+	answer *core.Answer  // nil if there is none
+	again  time.Duration // until it should be asked again; 0: never
+}
+
+func (w *Webhook) once(ctx context.Context, a core.Approval) (delivery, error) {
+	select {
+	case w.seats <- struct{}{}:
+		defer func() { <-w.seats }()
+	case <-ctx.Done():
+		return delivery{}, ctx.Err()
+	}
+	body, err := json.Marshal(WebhookQuestion{"approval.requested", time.Now().UTC(), a, a.Text()})
+	if err != nil {
+		return delivery{}, err
+	}
+	response, err := w.to.Post(ctx, a.ID, body)
+	if err != nil {
+		return delivery{again: firstWebhook}, err
+	}
+	return w.read(a, response)
+}
+
+// read takes in a response. Whatever is not clearly an answer is none.
+func (w *Webhook) read(a core.Approval, r webhook.Response) (delivery, error) {
+	seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
+	later := time.Duration(max(1, min(seconds, 300))) * time.Second
+	switch {
+	case r.Status == http.StatusAccepted && err == nil:
+		return delivery{again: later}, nil
+	case r.Status == http.StatusTooManyRequests || r.Status >= 500:
+		return delivery{again: cmp.Or(later, firstWebhook)}, fmt.Errorf("it answered with the status %d", r.Status)
+	case r.Status < 200 || r.Status > 299:
+		return delivery{}, fmt.Errorf("it answered with the status %d", r.Status)
+	case r.Status != http.StatusOK || r.Header.Get("Webhook-Signature") == "":
+		return delivery{}, nil // it was told, and that is all
+	}
+	if err := w.to.Verify(a.ID, r); err != nil {
+		return delivery{}, err
+	}
+	var answer WebhookAnswer
+	if err := json.Unmarshal(r.Body, &answer); err != nil {
+		return delivery{}, fmt.Errorf("its answer is not JSON: %w", err)
+	}
+	if answer.Digest != a.Digest {
+		return delivery{}, errors.New("its answer is for something else: the digest is not that of the question")
+	}
+	return delivery{answer: &answer.Answer}, nil
+}

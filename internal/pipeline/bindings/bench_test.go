@@ -1,0 +1,52 @@
+package bindings
+
+import (
+	"slices"
+	"testing"
+
+	"retort/internal/core"
+)
+
+// tenServers are a developer's set-up: 451 tools.
+var tenServers = []string{
+	"github-official", "playwright", "chrome-devtools", "context7", "notion", "sentry", "linear-tacticlaunch", "mcp-filesystem", "mcp-memory", "mcp-slack",
+}
+
+// tools451 are the tools of the ten servers if RETORT_CATALOGS has them, else
+// as many of those in testdata, repeated.
+func tools451(tb testing.TB) []*core.Tool {
+	var ten, all []*core.Tool
+	for _, s := range catalogs(tb).Servers {
+		all = append(all, s.Tools...)
+		if slices.Contains(tenServers, s.Name) {
+			ten = append(ten, s.Tools...)
+		}
+	}
+	if len(ten) >= 451 {
+		return ten
+	}
+	for len(all) < 451 {
+		all = append(all, all...)
+	}
+	return all[:451]
+}
+
+func BenchmarkDeclarations451(b *testing.B) {
+	tools := tools451(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, t := range tools {
+			Declaration(t)
+		}
+	}
+}
+
+func BenchmarkSignatures451(b *testing.B) {
+	tools := tools451(b)
+	ts := core.NewToolset(nil)
+	for b.Loop() {
+		for _, t := range tools {
+			Stub(ts, t, core.TypeScript, Signature)
+		}
+	}
+}

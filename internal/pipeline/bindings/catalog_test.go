@@ -1,0 +1,81 @@
+package bindings
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"retort/internal/core"
+)
+
+// catalogs reads tools/list answers of real servers as a Toolset. The
+// environment variable RETORT_CATALOGS names a folder with more of them.
+func catalogs(tb testing.TB) *core.Toolset {
+	tb.Helper()
+	folder := os.Getenv("RETORT_CATALOGS")
+	if folder == "" {
+		folder = filepath.Join("testdata", "catalog")
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil || len(files) == 0 {
+		tb.Fatalf("no catalogues in %s: %v", folder, err)
+	}
+	var listed []listing
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		var l listing
+		if err := json.Unmarshal(raw, &l); err != nil {
+			tb.Fatalf("%s: %v", f, err)
+		}
+		listed = append(listed, l)
+	}
+	return toolset(listed...)
+}
+
+type listing struct {
+	Name  string       `json:"name"`
+	Tools []definition `json:"tools"`
+}
+
+type definition struct {
+	Name         string           `json:"name"`
+	Title        string           `json:"title"`
+	Description  string           `json:"description"`
+	InputSchema  json.RawMessage  `json:"inputSchema"`
+	OutputSchema json.RawMessage  `json:"outputSchema"`
+	Annotations  core.Annotations `json:"annotations"`
+}
+
+// toolset makes a Toolset as the catalogue does.
+func toolset(listed ...listing) *core.Toolset {
+	var names []string
+	for _, l := range listed {
+		names = append(names, l.Name)
+	}
+	ids := AssignServer(names)
+	var servers []*core.Server
+	for _, l := range listed {
+		s := &core.Server{Name: l.Name, TypeScript: ids[l.Name].TypeScript, Python: ids[l.Name].Python}
+		var tools []string
+		for _, d := range l.Tools {
+			tools = append(tools, d.Name)
+		}
+		assigned := AssignTools(tools)
+		for _, d := range l.Tools {
+			s.Tools = append(s.Tools, &core.Tool{
+				Server: l.Name, Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.InputSchema,
+				OutputSchema: d.OutputSchema, Annotations: d.Annotations,
+				TypeScript: assigned[d.Name].TypeScript, Python: assigned[d.Name].Python,
+			})
+		}
+		servers = append(servers, s)
+	}
+	slices.SortFunc(servers, func(a, b *core.Server) int { return strings.Compare(a.Name, b.Name) })
+	return core.NewToolset(servers)
+}

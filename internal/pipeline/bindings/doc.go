@@ -1,0 +1,84 @@
+package bindings
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// docOf is what a schema says of its type n beyond the type.
+func docOf(v *value, n *node) doc {
+	d := doc{text: v.get("description").str()}
+	if d.text == "" {
+		d.text = v.get("title").str()
+	}
+	for i, keyword := range v.keys {
+		if tag := tagOf(keyword, v.items[i]); tag != "" {
+			d.tags = append(d.tags, tag)
+		}
+	}
+	if n.shape == shapeArray {
+		if each := n.items[0].doc; !each.empty() {
+			d.tags = append(d.tags, strings.TrimRight("@items "+strings.Join(append([]string{oneLine(each.text)}, each.tags...), " "), " "))
+		}
+	}
+	return d
+}
+
+// tagOf is how a keyword that is no part of the type is told, or "".
+func tagOf(keyword string, v *value) string {
+	switch keyword {
+	case "default", "example":
+		return "@" + keyword + " " + literalText(v)
+	case "format", "pattern", "minimum", "maximum", "multipleOf", "minLength", "maxLength",
+		"minItems", "maxItems", "minProperties", "maxProperties", "contentEncoding", "contentMediaType":
+		return "@" + keyword + " " + show(v)
+	case "exclusiveMinimum", "exclusiveMaximum", "uniqueItems", "deprecated", "readOnly", "writeOnly":
+		switch {
+		case v.isTrue():
+			return "@" + keyword
+		case v.isFalse():
+			return ""
+		}
+		return "@" + keyword + " " + show(v)
+	case "not", "if", "then", "else", "contains", "propertyNames", "dependentRequired", "dependentSchemas", "dependencies", "unevaluatedItems":
+		return "@" + keyword + " " + show(v)
+	case "patternProperties":
+		if v.is(jsonObject) && len(v.keys) > 0 && v.get(specialKeys) == nil {
+			return "@" + keyword + " " + shorten(oneLine(strings.Join(v.keys, " ")), maxShown)
+		}
+	case "examples":
+		if v.is(jsonArray) && len(v.items) > 0 {
+			return "@example " + literalText(v.items[0])
+		}
+	}
+	return ""
+}
+
+const maxShown = 200
+
+// show is a value on one line, at most 200 characters of it. Strings have no
+// quotes.
+func show(v *value) string {
+	if v.is(jsonString) {
+		return shorten(oneLine(v.text), maxShown)
+	}
+	return literalText(v)
+}
+
+// literalText is a value as JSON on one line, at most 200 characters of it.
+func literalText(v *value) string {
+	if v.is(jsonString) {
+		return shorten(quote(v.text), maxShown)
+	}
+	raw := v.raw
+	const most = 64 << 10
+	var b bytes.Buffer
+	if len(raw) <= most && json.Compact(&b, []byte(raw)) == nil {
+		raw = b.String()
+	}
+	if len(raw) > 4*maxShown {
+		raw = strings.ToValidUTF8(raw[:4*maxShown], "")
+	}
+	return shorten(oneLine(raw), maxShown)
+}

@@ -1,0 +1,100 @@
+package bindings
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"retort/internal/core"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/golden")
+
+// TestGolden shows what becomes of schemas: testdata/golden/X.json is an answer
+// to tools/list, beside it stand the declarations, the Python module and the
+// one-line signatures made of it.
+func TestGolden(t *testing.T) {
+	files, _ := filepath.Glob("testdata/golden/*.json")
+	if len(files) == 0 {
+		t.Fatal("no golden files")
+	}
+	for _, f := range files {
+		name := strings.TrimSuffix(filepath.Base(f), ".json")
+		t.Run(name, func(t *testing.T) {
+			ts := toolset(readListing(t, f))
+			base := strings.TrimSuffix(f, ".json")
+			golden(t, base+".d.ts", declarations(ts))
+			golden(t, base+".py", serverPackage(ts.Servers[0]))
+			golden(t, base+".signatures", signatures(ts))
+		})
+	}
+}
+
+func readListing(t *testing.T, file string) listing {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var l listing
+	if err := json.Unmarshal(raw, &l); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return l
+}
+
+func declarations(ts *core.Toolset) string {
+	var b strings.Builder
+	for _, tool := range ts.Servers[0].Tools {
+		b.WriteString("// ---- " + quote(tool.Name) + "\n\n" + Declaration(tool) + "\n")
+	}
+	return b.String()
+}
+
+func signatures(ts *core.Toolset) string {
+	var b strings.Builder
+	for _, tool := range ts.Servers[0].Tools {
+		for _, lang := range []core.Language{core.TypeScript, core.Python} {
+			b.WriteString(Stub(ts, tool, lang, Signature) + "\n")
+		}
+	}
+	return b.String()
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got == string(want) {
+		return
+	}
+	a, b := strings.Split(string(want), "\n"), strings.Split(got, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			t.Fatalf("%s:%d\nwant %s\ngot  %s", file, i+1, a[i], b[i])
+		}
+	}
+	t.Fatalf("%s: %d lines wanted, %d made", file, len(a), len(b))
+}
+
+// TestFull shows the full definition of a real tool.
+func TestFull(t *testing.T) {
+	ts := catalogs(t)
+	tool, ok := ts.Tool("mcp-filesystem__edit_file")
+	if !ok {
+		t.Skip("another set of catalogues")
+	}
+	golden(t, "testdata/golden/full.ts.txt", Stub(ts, tool, core.TypeScript, Full))
+	golden(t, "testdata/golden/full.py.txt", Stub(ts, tool, core.Python, Full))
+}

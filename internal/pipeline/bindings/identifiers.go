@@ -1,0 +1,256 @@
+package bindings
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Names are the identifiers of a server or tool.
+type Names struct {
+	TypeScript string // camelCase
+	Python     string // snake_case
+}
+
+// AssignServer gives every server of a configuration its identifiers, by raw
+// name. They depend on the set of names only, not on its order; no two are
+// equal, not even but for case. A name that is what it would become keeps it;
+// all others that would become the same get a suffix made from the raw name.
+func AssignServer(names []string) map[string]Names {
+	return assign(names, "server", func(s string) string { return strings.ToLower(s) })
+}
+
+// AssignTools does what AssignServer does, for the tools of one server. Tools
+// may differ by case alone.
+func AssignTools(tools []string) map[string]Names {
+	return assign(tools, "tool", func(s string) string { return s })
+}
+
+func assign(raw []string, otherwise string, fold func(string) string) map[string]Names {
+	raw = slices.Clone(raw)
+	slices.Sort(raw)
+	raw = slices.Compact(raw)
+	apart := func(s string) string {
+		if otherwise == "server" && (s == "index" || s == "client") {
+			return s + "_" // those are files of their own beside the servers
+		}
+		return s
+	}
+	ts := unique(raw, "_", fold, func(s string) string { return apart(safe(camel(s), otherwise, scriptReserved)) })
+	py := unique(raw, "__", fold, func(s string) string { return apart(safe(snake(s), otherwise, pythonReserved)) })
+	out := make(map[string]Names, len(raw))
+	for i, name := range raw {
+		out[name] = Names{TypeScript: ts[i], Python: py[i]}
+	}
+	return out
+}
+
+// unique makes the identifiers of names, which are sorted. The separator in
+// front of a suffix occurs in no identifier without one, so that a suffixed
+// identifier can only collide with another of the same stem.
+func unique(names []string, separator string, fold, make func(string) string) []string {
+	out := slices.Clone(names)
+	groups := map[string][]int{}
+	for i, name := range names {
+		out[i] = make(name)
+		groups[fold(out[i])] = append(groups[fold(out[i])], i)
+	}
+	for _, group := range groups {
+		if len(group) == 1 {
+			continue
+		}
+		plain := -1
+		for _, i := range group {
+			if names[i] == out[i] && plain < 0 {
+				plain = i
+			}
+		}
+		digits := suffixDigits(names, group)
+		for _, i := range group {
+			if i != plain {
+				out[i] = strings.TrimRight(out[i], "_") + separator + digest(names[i])[:digits]
+			}
+		}
+	}
+	return out
+}
+
+// numbering keeps names apart: the second x is x2.
+type numbering struct {
+	separator string
+	taken     map[string]bool
+	last      map[string]int
+}
+
+func (n *numbering) name(base string) string {
+	if n.taken == nil {
+		n.taken, n.last = map[string]bool{}, map[string]int{}
+	}
+	name := base
+	for i := max(2, n.last[base]+1); n.taken[name]; i++ {
+		name = base + n.separator + strconv.Itoa(i)
+		n.last[base] = i
+	}
+	n.taken[name] = true
+	return name
+}
+
+// suffixDigits is how many digits of their digests tell names apart.
+func suffixDigits(names []string, group []int) int {
+	for n := 6; n < 64; n++ {
+		seen := map[string]bool{}
+		for _, i := range group {
+			seen[digest(names[i])[:n]] = true
+		}
+		if len(seen) == len(group) {
+			return n
+		}
+	}
+	return 64
+}
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+const maxIdentifier = 64 // characters
+
+// safe makes an identifier of letters, digits and underscores one that can be
+// used as a name.
+func safe(s, otherwise string, reserved map[string]bool) string {
+	switch {
+	case s == "":
+		s = otherwise
+	case s[0] >= '0' && s[0] <= '9':
+		s = "_" + s
+	}
+	if reserved[s] {
+		s += "_"
+	}
+	return s
+}
+
+// camel is a name in camelCase, without what can't be in an identifier. A name
+// that is in camelCase stays as it is.
+func camel(s string) string {
+	if isCamel(s) {
+		return s
+	}
+	parts := words(s)
+	for i, w := range parts {
+		switch {
+		case i == 0 && strings.ToUpper(w) == w:
+			parts[i] = strings.ToLower(w)
+		case i == 0:
+			parts[i] = lowerFirst(w)
+		case strings.ToUpper(w) == w && shouts(s):
+			parts[i] = upperFirst(strings.ToLower(w))
+		default:
+			parts[i] = upperFirst(w)
+		}
+	}
+	return clip(strings.Join(parts, ""), s)
+}
+
+// clip shortens an identifier that is too long to one that still is its own.
+func clip(ident, raw string) string {
+	if utf8.RuneCountInString(ident) <= maxIdentifier {
+		return ident
+	}
+	const kept = maxIdentifier - 8
+	return string([]rune(ident)[:kept]) + digest(raw)[:8]
+}
+
+func isCamel(s string) bool {
+	for i, r := range s {
+		switch {
+		case i == 0 && !(unicode.IsLetter(r) && unicode.ToLower(r) == r):
+			return false
+		case !partOfWord(r):
+			return false
+		}
+	}
+	return s != "" && utf8.RuneCountInString(s) <= maxIdentifier
+}
+
+// shouts tells whether a name has no lower-case letter.
+func shouts(s string) bool { return strings.ToUpper(s) == s }
+
+// snake is a name in snake_case.
+func snake(s string) string {
+	var parts []string
+	for _, w := range words(s) {
+		parts = append(parts, humps(w)...)
+	}
+	return clip(strings.ToLower(strings.Join(parts, "_")), s)
+}
+
+// pascal is an identifier with its first letter in upper case.
+func pascal(ident string) string { return upperFirst(ident) }
+
+// words are the parts of a name between characters that no identifier has.
+func words(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return !partOfWord(r) })
+}
+
+// humps splits at the capitals within a word: HTTPGetURLs is HTTP Get URLs.
+func humps(word string) []string {
+	var parts []string
+	rs := []rune(word)
+	start := 0
+	for i := 1; i < len(rs); i++ {
+		rises := unicode.IsUpper(rs[i]) && !unicode.IsUpper(rs[i-1])
+		ends := unicode.IsUpper(rs[i]) && unicode.IsUpper(rs[i-1]) && i+1 < len(rs) && unicode.IsLower(rs[i+1]) && !plural(rs[i+1:])
+		if rises || ends {
+			parts = append(parts, string(rs[start:i]))
+			start = i
+		}
+	}
+	return append(parts, string(rs[start:]))
+}
+
+// plural tells whether what follows a capital is the s of URLs.
+func plural(rest []rune) bool {
+	return rest[0] == 's' && (len(rest) == 1 || unicode.IsUpper(rest[1]))
+}
+
+// partOfWord tells whether a character can be in an identifier of every
+// language. Beyond ASCII these are letters that have one spelling only, since
+// Python reads identifiers in Unicode's normal form.
+func partOfWord(r rune) bool {
+	switch {
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+		return true
+	case r == '×' || r == '÷':
+		return false
+	case 'À' <= r && r <= 'ž' && r != 'ŀ' && r != 'Ŀ' && r != 'ŉ' && r != 'ĳ' && r != 'Ĳ':
+		return true
+	case 'Α' <= r && r <= 'ω', 'А' <= r && r <= 'я', r == 'ё', r == 'Ё':
+		return unicode.IsLetter(r)
+	case 'ぁ' <= r && r <= 'ゖ', 'ァ' <= r && r <= 'ヺ', '一' <= r && r <= '鿿', '가' <= r && r <= '힣':
+		return unicode.IsLetter(r)
+	}
+	return false
+}
+
+func lowerFirst(s string) string {
+	r, size := utf8.DecodeRuneInString(s)
+	// An acronym in front goes lower as a whole: HTTPGet is httpGet.
+	if parts := humps(s); len(parts) > 1 && strings.ToUpper(parts[0]) == parts[0] {
+		return strings.ToLower(parts[0]) + s[len(parts[0]):]
+	}
+	return string(unicode.ToLower(r)) + s[size:]
+}
+
+func upperFirst(s string) string {
+	r, size := utf8.DecodeRuneInString(s)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(r)) + s[size:]
+}

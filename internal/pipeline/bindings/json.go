@@ -1,0 +1,424 @@
+package bindings
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// jsonKind is the type of a JSON value.
+type jsonKind uint8
+
+const (
+	jsonNull jsonKind = iota
+	jsonBool
+	jsonNumber
+	jsonString
+	jsonArray
+	jsonObject
+	jsonDeep // nested deeper than maxDepth; what it holds is not known
+)
+
+// value is a JSON value that keeps the order of an object's members and the
+// digits of a number.
+type value struct {
+	kind  jsonKind
+	text  string   // of a string; as written: true, false, a number
+	raw   string   // as written
+	keys  []string // of an object; items are the members' values
+	items []*value
+	index map[string]int // from key to item, for large objects
+}
+
+// get returns a member of an object, or nil. It may be called on nil.
+func (v *value) get(key string) *value {
+	if v == nil || v.kind != jsonObject {
+		return nil
+	}
+	if v.index != nil {
+		if i, ok := v.index[key]; ok {
+			return v.items[i]
+		}
+		return nil
+	}
+	for i, k := range v.keys {
+		if k == key {
+			return v.items[i]
+		}
+	}
+	return nil
+}
+
+func (v *value) is(kind jsonKind) bool { return v != nil && v.kind == kind }
+
+func (v *value) isTrue() bool  { return v.is(jsonBool) && v.text == "true" }
+func (v *value) isFalse() bool { return v.is(jsonBool) && v.text == "false" }
+
+// str is the text of a string, or "".
+func (v *value) str() string {
+	if v.is(jsonString) {
+		return v.text
+	}
+	return ""
+}
+
+// set adds a member. Of several members of one name the last value counts, in
+// the place of the first, as JSON.parse has it.
+func (v *value) set(key string, item *value) {
+	if i, ok := v.place(key); ok {
+		v.items[i] = item
+		return
+	}
+	if v.keys == nil {
+		const usual = 4
+		v.keys, v.items = make([]string, 0, usual), make([]*value, 0, usual)
+	}
+	v.keys = append(v.keys, key)
+	v.items = append(v.items, item)
+	if v.index != nil {
+		v.index[key] = len(v.keys) - 1
+	} else if len(v.keys) > 16 {
+		v.index = make(map[string]int, 64)
+		for i, k := range v.keys {
+			v.index[k] = i
+		}
+	}
+}
+
+func (v *value) place(key string) (int, bool) {
+	if v.index != nil {
+		i, ok := v.index[key]
+		return i, ok
+	}
+	for i, k := range v.keys {
+		if k == key {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// Bounds on the JSON of one schema.
+const (
+	maxDepth  = 200
+	maxValues = 200_000
+	maxBytes  = 16 << 20
+)
+
+var (
+	errJSON    = errors.New("not valid JSON")
+	errTooLong = errors.New("too large")
+)
+
+// parseJSON reads one JSON text.
+func parseJSON(raw []byte) (*value, error) {
+	if len(raw) > maxBytes {
+		return nil, errTooLong
+	}
+	p := parser{s: string(raw)}
+	v, err := p.value(0)
+	if err != nil {
+		return nil, err
+	}
+	p.space()
+	if p.i < len(p.s) {
+		return nil, errJSON
+	}
+	return v, nil
+}
+
+type parser struct {
+	s      string
+	i      int
+	values int
+	slab   []value // allocated together, not yet used
+}
+
+func (p *parser) make() *value {
+	const most = 64
+	if len(p.slab) == 0 {
+		p.slab = make([]value, min(most, 1+(len(p.s)-p.i)/24))
+	}
+	v := &p.slab[0]
+	p.slab = p.slab[1:]
+	return v
+}
+
+func (p *parser) space() {
+	for p.i < len(p.s) {
+		switch p.s[p.i] {
+		case ' ', '\t', '\n', '\r':
+			p.i++
+		default:
+			return
+		}
+	}
+}
+
+// next skips white space and returns the byte that follows, 0 at the end.
+func (p *parser) next() byte {
+	p.space()
+	if p.i < len(p.s) {
+		return p.s[p.i]
+	}
+	return 0
+}
+
+func (p *parser) value(depth int) (*value, error) {
+	c := p.next()
+	start := p.i
+	if p.values++; p.values > maxValues {
+		return nil, errTooLong
+	}
+	v := p.make()
+	var err error
+	switch {
+	case (c == '{' || c == '[') && depth >= maxDepth:
+		v.kind, err = jsonDeep, p.skip()
+	case c == '{':
+		v.kind, err = jsonObject, p.members(v, depth)
+	case c == '[':
+		v.kind, err = jsonArray, p.elements(v, depth)
+	case c == '"':
+		v.kind = jsonString
+		v.text, err = p.text()
+	default:
+		err = p.scalar(v)
+	}
+	v.raw = p.s[start:p.i]
+	return v, err
+}
+
+func (p *parser) scalar(v *value) error {
+	start := p.i
+	for p.i < len(p.s) && strings.IndexByte("+-.0123456789Eabcdefghijklmnopqrstuvwxyz", p.s[p.i]) >= 0 {
+		p.i++
+	}
+	v.text = p.s[start:p.i]
+	switch {
+	case v.text == "null":
+		v.kind = jsonNull
+	case v.text == "true", v.text == "false":
+		v.kind = jsonBool
+	case isNumber(v.text):
+		v.kind = jsonNumber
+	default:
+		return errJSON
+	}
+	return nil
+}
+
+func (p *parser) members(v *value, depth int) error {
+	p.i++
+	if p.next() == '}' {
+		p.i++
+		return nil
+	}
+	for {
+		if p.next() != '"' {
+			return errJSON
+		}
+		key, err := p.text()
+		if err != nil {
+			return err
+		}
+		if p.next() != ':' {
+			return errJSON
+		}
+		p.i++
+		item, err := p.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		v.set(key, item)
+		if done, err := p.more('}'); done || err != nil {
+			return err
+		}
+	}
+}
+
+func (p *parser) elements(v *value, depth int) error {
+	p.i++
+	if p.next() == ']' {
+		p.i++
+		return nil
+	}
+	for {
+		item, err := p.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		v.items = append(v.items, item)
+		if done, err := p.more(']'); done || err != nil {
+			return err
+		}
+	}
+}
+
+// more reads the comma or the closing bracket after an item.
+func (p *parser) more(closing byte) (done bool, err error) {
+	switch p.next() {
+	case ',':
+		p.i++
+		return false, nil
+	case closing:
+		p.i++
+		return true, nil
+	}
+	return false, errJSON
+}
+
+// skip passes over an object or array without recursion.
+func (p *parser) skip() error {
+	for depth := 0; p.i < len(p.s); {
+		switch p.s[p.i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			if _, err := p.text(); err != nil {
+				return err
+			}
+			continue
+		}
+		p.i++
+		if depth == 0 {
+			return nil
+		}
+	}
+	return errJSON
+}
+
+// text reads a string. Lone surrogates and invalid UTF-8 become U+FFFD.
+func (p *parser) text() (string, error) {
+	p.i++
+	start := p.i
+	for p.i < len(p.s) {
+		switch c := p.s[p.i]; {
+		case c == '"':
+			p.i++
+			return valid(p.s[start : p.i-1]), nil
+		case c == '\\':
+			return p.escaped(start)
+		case c < ' ':
+			return "", errJSON
+		}
+		p.i++
+	}
+	return "", errJSON
+}
+
+// escaped reads the rest of a string that has escapes.
+func (p *parser) escaped(start int) (string, error) {
+	b := []byte(p.s[start:p.i])
+	for p.i < len(p.s) {
+		c := p.s[p.i]
+		p.i++
+		switch {
+		case c == '"':
+			return valid(string(b)), nil
+		case c < ' ':
+			return "", errJSON
+		case c != '\\':
+			b = append(b, c)
+		default:
+			r, ok := p.escape()
+			if !ok {
+				return "", errJSON
+			}
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return "", errJSON
+}
+
+// valid replaces every byte that is no UTF-8.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.Map(func(r rune) rune { return r }, s)
+}
+
+const escapes = `"\/bfnrt`
+
+// escape reads what follows a backslash.
+func (p *parser) escape() (rune, bool) {
+	if p.i >= len(p.s) {
+		return 0, false
+	}
+	c := p.s[p.i]
+	p.i++
+	if c != 'u' {
+		at := strings.IndexByte(escapes, c)
+		if at < 0 {
+			return 0, false
+		}
+		return rune("\"\\/\b\f\n\r\t"[at]), true
+	}
+	r, ok := p.hex()
+	if !ok || !utf16.IsSurrogate(r) {
+		return r, ok
+	}
+	if strings.HasPrefix(p.s[p.i:], `\u`) {
+		back := p.i
+		p.i += 2
+		if low, ok := p.hex(); ok {
+			if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
+				return pair, true
+			}
+		}
+		p.i = back
+	}
+	return utf8.RuneError, true
+}
+
+func (p *parser) hex() (rune, bool) {
+	if p.i+4 > len(p.s) {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(p.s[p.i:p.i+4], 16, 16)
+	if err != nil {
+		return 0, false
+	}
+	p.i += 4
+	return rune(n), true
+}
+
+// isNumber tells whether s is a JSON number.
+func isNumber(s string) bool {
+	s = strings.TrimPrefix(s, "-")
+	whole, s := digits(s)
+	if whole == "" || len(whole) > 1 && whole[0] == '0' {
+		return false
+	}
+	if rest, ok := strings.CutPrefix(s, "."); ok {
+		var fraction string
+		if fraction, s = digits(rest); fraction == "" {
+			return false
+		}
+	}
+	if s == "" {
+		return true
+	}
+	if s[0] != 'e' && s[0] != 'E' {
+		return false
+	}
+	s = s[1:]
+	if s != "" && (s[0] == '+' || s[0] == '-') {
+		s = s[1:]
+	}
+	exponent, rest := digits(s)
+	return exponent != "" && rest == ""
+}
+
+func digits(s string) (head, rest string) {
+	i := 0
+	for i < len(s) && '0' <= s[i] && s[i] <= '9' {
+		i++
+	}
+	return s[:i], s[i:]
+}

@@ -1,0 +1,168 @@
+package bindings
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"retort/internal/core"
+)
+
+// Parameter is one parameter of a tool as a Python program writes it.
+type Parameter struct {
+	Name     string // the property's name in the schema
+	Keyword  string // the parameter's name in Python
+	Snake    string // Keyword in snake_case, if that is another spelling and no other parameter's; else ""
+	Required bool
+	Null     bool   // null is one of its values
+	Object   bool   // its value may be an object
+	Type     string // in Python, on one line
+
+	node *node
+}
+
+// Parameters are what a tool takes.
+type Parameters struct {
+	List []Parameter // in the order of positional arguments: what is needed comes first
+	Open bool        // others may be there
+}
+
+// ParametersOf are the parameters of a tool. A tool whose input is no plain
+// object has none, and takes anything.
+func ParametersOf(t *core.Tool) Parameters {
+	types := describe(t)
+	object := flat(types.input.node)
+	if object == nil {
+		return Parameters{Open: true}
+	}
+	out := Parameters{Open: object.index != nil && object.index.shape != shapeNever}
+	c := compact{dialect: pythonDialect{}}
+	for _, p := range keywordParams(types.input.node) {
+		out.List = append(out.List, Parameter{
+			Name: p.name, Keyword: p.ident, Required: p.required, Null: mayBeNull(p.node), Object: mayBeObject(p.node),
+			Type: c.short(p.node, maxType), node: p.node,
+		})
+	}
+	spellSnake(out.List)
+	return out
+}
+
+// spellSnake sets the spelling in snake_case of the parameters that have one of
+// their own.
+func spellSnake(list []Parameter) {
+	taken := map[string]int{}
+	for _, p := range list {
+		taken[p.Name]++
+		if p.Keyword != p.Name {
+			taken[p.Keyword]++
+		}
+		if s := keyword(snake(p.Keyword)); s != p.Keyword && s != p.Name {
+			taken[s]++
+		}
+	}
+	for i, p := range list {
+		if s := keyword(snake(p.Keyword)); taken[s] == 1 && s != p.Keyword && s != p.Name {
+			list[i].Snake = s
+		}
+	}
+}
+
+func mayBeNull(n *node) bool {
+	switch n.shape {
+	case shapeAny, shapeNull, shapeBoth:
+		return true
+	case shapeRef:
+		return n.to.node.shape != shapeRef && mayBeNull(n.to.node)
+	case shapeUnion:
+		return slices.ContainsFunc(n.items, mayBeNull)
+	}
+	return false
+}
+
+// Takes reports whether a literal can be a value of the parameter. Where that is
+// not plain to see, it can.
+func (p Parameter) Takes(literal json.RawMessage) bool {
+	if p.node == nil {
+		return true
+	}
+	v, err := parseJSON(bytes.TrimSpace(literal))
+	return err != nil || fits(p.node, v, 0)
+}
+
+// kinds are a value of each kind that Python's literals have.
+var kinds = map[string]*value{
+	"str": {kind: jsonString}, "int": {kind: jsonNumber, text: "1"}, "float": {kind: jsonNumber, text: "1.5"}, "bool": {kind: jsonBool, text: "true"},
+	"list": {kind: jsonArray}, "dict": {kind: jsonObject},
+}
+
+// TakesKind reports whether some value of a kind, "str", "int", "float", "bool",
+// "list" or "dict", can be a value of the parameter.
+func (p Parameter) TakesKind(kind string) bool {
+	v, known := kinds[kind]
+	return !known || p.node == nil || fitsKind(p.node, v, 0)
+}
+
+const fitDepth = 24
+
+// fits tells whether v is a value of type n, as far as is plain to see.
+func fits(n *node, v *value, depth int) bool {
+	if depth > fitDepth {
+		return true
+	}
+	switch n.shape {
+	case shapeLiteral:
+		return n.literal.kind == v.kind && (n.literal.text == v.text || v.kind == jsonNumber)
+	case shapeUnion:
+		return slices.ContainsFunc(n.items, func(item *node) bool { return fits(item, v, depth+1) })
+	case shapeRef:
+		return fits(n.to.node, v, depth+1)
+	case shapeArray:
+		if v.kind != jsonArray {
+			return false
+		}
+		return !slices.ContainsFunc(v.items, func(item *value) bool { return !fits(n.items[0], item, depth+1) })
+	case shapeObject:
+		return v.kind == jsonObject && fitsObject(n, v, depth)
+	}
+	return fitsKind(n, v, depth)
+}
+
+// fitsObject looks at the properties that are there. Whether others are missing
+// is for the server to say.
+func fitsObject(n *node, v *value, depth int) bool {
+	for _, f := range n.fields {
+		if given := v.get(f.name); given != nil && !fits(f.node, given, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// fitsKind tells whether a value of v's kind can be one of type n.
+func fitsKind(n *node, v *value, depth int) bool {
+	switch n.shape {
+	case shapeNever:
+		return false
+	case shapeNull:
+		return v.kind == jsonNull
+	case shapeBoolean:
+		return v.kind == jsonBool
+	case shapeInteger:
+		return v.kind == jsonNumber && !bytes.ContainsAny([]byte(v.text), ".") || v.kind == jsonNumber && bytes.HasSuffix([]byte(v.text), []byte(".0"))
+	case shapeNumber:
+		return v.kind == jsonNumber
+	case shapeString:
+		return v.kind == jsonString
+	case shapeLiteral:
+		return n.literal.kind == v.kind
+	case shapeArray, shapeTuple:
+		return v.kind == jsonArray
+	case shapeObject:
+		return v.kind == jsonObject
+	case shapeRef:
+		return depth > fitDepth || fitsKind(n.to.node, v, depth+1)
+	case shapeUnion:
+		return slices.ContainsFunc(n.items, func(item *node) bool { return fitsKind(item, v, depth+1) })
+	}
+	return true
+}

@@ -1,0 +1,74 @@
+package bindings
+
+// param is one positional parameter.
+type param struct {
+	field
+	ident string // its name as a parameter
+}
+
+const maxPositional = 8
+
+// positional are the parameters of a call without property names, nil if there
+// is no such call: too many of them, or the first might itself be an object,
+// which is then always taken as the whole input.
+func positional(input *node) []param {
+	if input.shape != shapeObject || len(input.fields) == 0 || len(input.fields) > maxPositional || mayBeObject(input.fields[0].node) {
+		return nil
+	}
+	var idents numbering
+	params := make([]param, len(input.fields))
+	for i, f := range input.fields {
+		ident := f.name
+		if !isIdentifier(ident) {
+			ident = camel(ident)
+		}
+		ident = safe(ident, "value", scriptReserved)
+		params[i] = param{f, idents.name(ident)}
+	}
+	return params
+}
+
+// mayBeObject tells whether a value of n can be an object that is no array.
+func mayBeObject(n *node) bool {
+	switch n.shape {
+	case shapeAny, shapeObject, shapeRef, shapeBoth:
+		return true
+	case shapeUnion:
+		for _, item := range n.items {
+			if mayBeObject(item) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// optionalInput tells whether a call needs no input.
+func optionalInput(n *node) bool {
+	switch n.shape {
+	case shapeObject:
+		for _, f := range n.fields {
+			if f.required {
+				return false
+			}
+		}
+		return true
+	case shapeUnion:
+		for _, item := range n.items {
+			if optionalInput(item) {
+				return true
+			}
+		}
+		return false
+	case shapeBoth:
+		for _, item := range n.items {
+			if !optionalInput(item) {
+				return false
+			}
+		}
+		return true
+	case shapeRef:
+		return n.to.node.shape == shapeObject && optionalInput(n.to.node)
+	}
+	return n.shape == shapeAny
+}

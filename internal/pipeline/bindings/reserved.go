@@ -1,0 +1,60 @@
+package bindings
+
+import (
+	"maps"
+	"strings"
+)
+
+// set makes a set of the words of a text.
+func set(texts ...string) map[string]bool {
+	out := map[string]bool{}
+	for _, text := range texts {
+		for w := range strings.FieldsSeq(text) {
+			out[w] = true
+		}
+	}
+	return out
+}
+
+// scriptReserved cannot be the name of a function or member in JavaScript
+// without surprise: keywords, what every object has, and then, which would
+// make a promise of a namespace; also what the wrappers themselves use.
+var scriptReserved = set(`
+	arguments async await break case catch class const continue debugger default delete do else enum eval export extends false
+	finally for function if implements import in instanceof interface let new null package private protected public return static
+	super switch this throw true try typeof undefined var void while with yield`,
+	`constructor hasOwnProperty isPrototypeOf propertyIsEnumerable prototype then toJSON toLocaleString toString valueOf
+	NaN Infinity globalThis callMCPTool named`)
+
+// pythonKeyword cannot be the name of a parameter in Python: keywords, and what
+// the bodies of wrappers use.
+var pythonKeyword = set(`
+	False None True and as assert async await break class continue def del elif else except finally for from global if import
+	in is lambda nonlocal not or pass raise return try while with yield`,
+	`call_mcp_tool given unset __debug__`)
+
+// pythonReserved cannot be the name of a function or module in Python without
+// surprise: keywords, the types that annotations name, what the wrappers
+// themselves use, and file names that Windows keeps for devices.
+var pythonReserved = set(`
+	False None True and as assert async await break case class continue def del elif else except finally for from global if import
+	in is lambda match nonlocal not or pass raise return try type while with yield`,
+	`bool bytes dict float int list object str tuple call_mcp_tool annotations given unset __debug__`,
+	`aux con nul prn com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9`)
+
+var builtins = set(`
+	Object Function Array Number Boolean String Symbol Date Promise RegExp Error AggregateError EvalError RangeError ReferenceError
+	SyntaxError TypeError URIError InternalError JSON Math Intl ArrayBuffer SharedArrayBuffer Atomics DataView Uint8Array Int8Array
+	Uint16Array Int16Array Uint32Array Int32Array Float16Array Float32Array Float64Array Uint8ClampedArray BigUint64Array BigInt64Array
+	BigInt Map Set WeakMap WeakSet WeakRef FinalizationRegistry Proxy Reflect Iterator AsyncIterator globalThis undefined NaN Infinity
+	parseInt parseFloat isNaN isFinite decodeURI decodeURIComponent encodeURI encodeURIComponent escape unescape eval arguments`,
+	`console setTimeout clearTimeout setInterval clearInterval setImmediate clearImmediate queueMicrotask structuredClone
+	URL URLSearchParams TextEncoder TextDecoder atob btoa crypto Crypto AbortController AbortSignal Event EventTarget CustomEvent
+	DOMException performance Buffer Blob fetch process require module exports global self window`,
+	`callMCPTool searchTools exec sleep ToolError state skills pii servers fs input`,
+	`math json re asyncio datetime read_file write_file list_files search_tools call_mcp_tool exec_command result print`)
+
+// Builtins are the names that a program's environment has by itself, in either
+// language. A server whose identifier is one of them gets no global: programs
+// reach it by import.
+func Builtins() map[string]bool { return maps.Clone(builtins) }

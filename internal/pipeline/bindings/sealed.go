@@ -1,0 +1,61 @@
+package bindings
+
+import "slices"
+
+// sealedDoc stands before the namespace of types.
+const sealedDoc = "/** What is sealed stands as a token, such as [EMAIL_1]: it compares and groups like the value, and has none of its letters. */\n"
+
+// sealedTypes are the types of personal data that have a name of their own in the
+// namespace pii.
+var sealedTypes = []string{
+	"email", "phone", "credit_card", "ssn", "name", "company", "iban", "ip", "address", "secret",
+	"mac", "wallet", "national_id", "passport", "driving_licence", "date_of_birth",
+}
+
+// seal marks the strings that a property of an answer holds, alone or in a list.
+func (d *document) seal(property string, n *node) *node {
+	if d.sealed == nil {
+		return n
+	}
+	if typ := d.sealed(property); typ != "" {
+		return sealed(n, typ)
+	}
+	return n
+}
+
+func sealed(n *node, typ string) *node {
+	c := *n
+	switch n.shape {
+	case shapeString:
+		c.sealed = typ
+	case shapeArray, shapeUnion:
+		c.items = slices.Clone(n.items)
+		for i, item := range c.items {
+			c.items[i] = sealed(item, typ)
+		}
+	default:
+		return n
+	}
+	return &c
+}
+
+// sealedName is the TypeScript of a string that may be sealed.
+func sealedName(typ string) string {
+	switch {
+	case typ == "":
+		return "string"
+	case slices.Contains(sealedTypes, typ):
+		return "pii." + pascal(camel(typ))
+	}
+	return "pii.Sealed<" + quote(typ) + ">"
+}
+
+// seals tells whether a tool's answers have anything sealed in them.
+func (t *tool) seals() bool {
+	return t.output != nil && slices.ContainsFunc(append(slices.Clone(t.names), t.output), func(n *named) bool { return n.node.seals() })
+}
+
+func (n *node) seals() bool {
+	return n != nil && (n.sealed != "" || n.rest.seals() || n.index.seals() || slices.ContainsFunc(n.items, (*node).seals) ||
+		slices.ContainsFunc(n.fields, func(f field) bool { return f.node.seals() }))
+}

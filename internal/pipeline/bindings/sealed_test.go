@@ -1,0 +1,45 @@
+package bindings
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/privacy/pii"
+)
+
+// Strings that programs get as tokens have a type that says so: in answers, not in
+// arguments.
+func TestSealed(t *testing.T) {
+	schema := json.RawMessage(`{"type":"object","properties":{"email":{"type":"string"},"emails":{"type":"array","items":{"type":"string"}},
+		"badge":{"type":["string","null"]},"name":{"type":"string"},"people":{"$ref":"#/$defs/people"}},
+		"$defs":{"people":{"type":"array","items":{"type":"object","properties":{"card":{"type":"string"},"count":{"type":"number"}}}}}}`)
+	types := map[string]string{"email": "email", "emails": "email", "badge": "badge", "card": "credit_card", "count": "phone"}
+	tool := &core.Tool{Server: "crm", Name: "find", TypeScript: "find", InputSchema: schema, OutputSchema: schema, Sealed: func(p string) string { return types[p] }}
+	in, out, _ := strings.Cut(Declaration(tool), "interface FindOutput")
+	if strings.Contains(in, "pii.") {
+		t.Errorf("arguments: %s", in)
+	}
+	for _, want := range []string{"email?: pii.Email;", "emails?: pii.Email[];", `badge?: pii.Sealed<"badge"> | null;`, "name?: string;", "card?: pii.CreditCard;", "count?: number }"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %s in %s", want, out)
+		}
+	}
+	if !strings.Contains(wrapper(tool), "type pii") {
+		t.Error("the file does not import the types")
+	}
+	if tool.Sealed = nil; strings.Contains(wrapper(tool), "pii") {
+		t.Error("nothing is sealed")
+	}
+}
+
+// All types that there are have a name, in programs and in generated files.
+func TestSealedTypes(t *testing.T) {
+	for _, typ := range pii.Types() {
+		name := strings.TrimPrefix(sealedName(string(typ)), "pii.")
+		if !strings.Contains(sealedNames, "  type "+name+` = Sealed<"`+string(typ)+`">;`) {
+			t.Errorf("there is no %s", name)
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package bindings
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"retort/internal/core"
+)
+
+// plain returns text from a server as people should see it: without ANSI
+// sequences, control characters, and characters that hide or reorder text.
+// Lines end in "\n".
+func plain(s string) string {
+	if isPlain(s) {
+		return s
+	}
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == '\x1b':
+			size = ansi(s[i:])
+		case r == '\r', r == '\u0085', r == '\u2028', r == '\u2029', r == '\v', r == '\f':
+			b.WriteByte('\n')
+		case r == '\t':
+			b.WriteByte(' ')
+		case r == '\n' || !hidden(r):
+			b.WriteRune(r)
+		}
+		i += size
+	}
+	return b.String()
+}
+
+func isPlain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; (c < ' ' && c != '\n') || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// hidden tells whether a character shows nothing, or changes how others show.
+func hidden(r rune) bool {
+	switch {
+	case r == '\u200c', r == '\u200d': // joiners: parts of words and emoji
+		return false
+	case r == '\ufe0f': // in emoji
+		return false
+	}
+	return core.Unseen(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp)
+}
+
+// ansi is the length of the escape sequence at the start of s.
+func ansi(s string) int {
+	if len(s) < 2 {
+		return 1
+	}
+	switch s[1] {
+	case '[': // control sequence: ends with a byte of @ to ~
+		for i := 2; i < len(s); i++ {
+			if s[i] >= '@' && s[i] <= '~' {
+				return i + 1
+			}
+			if s[i] < ' ' || s[i] > '~' {
+				return i
+			}
+		}
+		return len(s)
+	case ']', 'P', 'X', '^', '_': // a string: ends with BEL or ESC \, or the line
+		for i := 2; i < len(s); i++ {
+			switch {
+			case s[i] == '\a':
+				return i + 1
+			case s[i] == '\x1b' && i+1 < len(s) && s[i+1] == '\\':
+				return i + 2
+			case s[i] == '\n':
+				return i
+			}
+		}
+		return len(s)
+	}
+	if s[1] < ' ' || s[1] > '~' {
+		return 1
+	}
+	return 2
+}
+
+// oneLine is plain text with every run of white space made one blank.
+func oneLine(s string) string { return strings.Join(strings.Fields(plain(s)), " ") }
+
+// lines is plain text as lines without blanks at their ends and without empty
+// lines at the start, at the end, and beside each other.
+func lines(s string) []string {
+	var out []string
+	empty := false
+	for line := range strings.SplitSeq(plain(s), "\n") {
+		line = strings.TrimRightFunc(line, unicode.IsSpace)
+		if line == "" {
+			empty = len(out) > 0
+			continue
+		}
+		if empty {
+			out = append(out, "")
+		}
+		empty = false
+		out = append(out, line)
+	}
+	return out
+}
+
+// inComment makes plain text harmless inside of a block comment: it cannot end
+// the comment, nor be a directive to the compiler.
+func inComment(s string) string {
+	s = strings.ReplaceAll(s, "*/", `*\/`)
+	if trimmed := strings.TrimLeft(s, " */"); strings.HasPrefix(trimmed, "@") && directive(trimmed) {
+		at := len(s) - len(trimmed)
+		s = s[:at] + `\` + trimmed
+	}
+	return s
+}
+
+// directive tells whether a line that starts so means something to a compiler.
+func directive(s string) bool {
+	return strings.HasPrefix(s, "@ts-") || strings.HasPrefix(s, "@jsx")
+}
+
+// note is a block comment on one line.
+func note(s string) string { return "/* " + inComment(oneLine(s)) + " */" }
+
+const maxSentence = 200
+
+// Summary is the first sentence of a tool's description, else its title: at
+// most 200 characters on one line.
+func Summary(t *core.Tool) string {
+	if s := sentence(t.Description); s != "" {
+		return s
+	}
+	return sentence(t.Title)
+}
+
+// sentence is the first sentence of a text: up to a full stop that is not part
+// of an abbreviation, the end of a paragraph or a heading.
+func sentence(s string) string {
+	const lookAt = 2000
+	if len(s) > lookAt {
+		s = strings.ToValidUTF8(s[:lookAt], "")
+	}
+	text := paragraph(s)
+	for i, r := range text {
+		switch r {
+		case '。', '！', '？':
+			return shorten(text[:i+utf8.RuneLen(r)], maxSentence)
+		case '.', '!', '?':
+			if i+1 < len(text) && text[i+1] == ' ' && !abbreviation(text[:i+1]) && startsSentence(text[i+2:]) {
+				return shorten(text[:i+1], maxSentence)
+			}
+		}
+	}
+	return shorten(text, maxSentence)
+}
+
+// paragraph is the first paragraph as one line, without Markdown's marks for
+// headings, emphasis and quotation at its start.
+func paragraph(s string) string {
+	var words []string
+	for _, line := range lines(s) {
+		trimmed := strings.TrimSpace(line)
+		heading := strings.HasPrefix(trimmed, "#")
+		bare := strings.TrimSpace(strings.TrimLeft(trimmed, "#>*-=_"))
+		switch {
+		case bare == "" && len(words) == 0:
+			continue
+		case bare == "", len(words) > 0 && (heading || isItem(trimmed) || strings.HasSuffix(trimmed, ":")):
+			return strings.Join(words, " ")
+		case len(words) == 0:
+			words = strings.Fields(bare)
+		default:
+			words = append(words, strings.Fields(trimmed)...)
+		}
+		if heading {
+			break
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func isItem(line string) bool {
+	return strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "* ") || strings.HasPrefix(line, "• ")
+}
+
+func abbreviation(s string) bool {
+	for _, a := range []string{"e.g.", "i.e.", "etc.", "vs.", "approx.", "incl.", "resp.", "cf.", "No."} {
+		if strings.HasSuffix(s, a) && (len(s) == len(a) || !unicode.IsLetter(rune(s[len(s)-len(a)-1]))) {
+			return true
+		}
+	}
+	return false
+}
+
+func startsSentence(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return !unicode.IsLower(r)
+}
+
+// shorten cuts s to at most n characters, at a word if there is one near.
+func shorten(s string, n int) string {
+	if len(s) <= n || utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	cut := string([]rune(s)[:n-1])
+	if at := strings.LastIndexByte(cut, ' '); at > len(cut)*2/3 {
+		cut = cut[:at]
+	}
+	return strings.TrimRight(cut, " ,;:.(") + "…"
+}
+
+// quote is a string literal that TypeScript, JavaScript and JSON read alike.
+// What people cannot see in it is escaped.
+func quote(s string) string {
+	return quoted(s, func(b *strings.Builder, r rune) {
+		if r > 0xffff {
+			r -= 0x10000
+			fmt.Fprintf(b, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+			return
+		}
+		fmt.Fprintf(b, `\u%04x`, r)
+	})
+}
+
+// pyQuote is a string literal of Python.
+func pyQuote(s string) string {
+	return quoted(s, func(b *strings.Builder, r rune) {
+		if r > 0xffff {
+			fmt.Fprintf(b, `\U%08x`, r)
+			return
+		}
+		fmt.Fprintf(b, `\u%04x`, r)
+	})
+}
+
+func quoted(s string, escape func(*strings.Builder, rune)) string {
+	var b strings.Builder
+	b.Grow(len(s) + 2)
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"', r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < 0x7f && r >= ' ':
+			b.WriteRune(r)
+		case hidden(r), core.Unseen(r):
+			escape(&b, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

@@ -1,0 +1,280 @@
+package bindings
+
+import (
+	_ "embed"
+	"iter"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"retort/internal/core"
+)
+
+//go:embed client.ts
+var clientTS string
+
+//go:embed client.py
+var clientPy string
+
+//go:embed globals.d.ts
+var globals string
+
+// sealedNames is the namespace pii of types, without the word declare before it.
+//
+//go:embed sealed.ts.txt
+var sealedNames string
+
+//go:embed modules.d.ts
+var modules string
+
+//go:embed commands.d.ts
+var commands string
+
+// Commands declares what programs have besides where they may start commands.
+func Commands() string { return commands }
+
+// Ambient declares, as one .d.ts file, everything that a program's environment
+// has and the language's own library lacks: names, and modules with and without
+// node: before them. The namespaces of servers are not in it; they can be added
+// to its interface Servers.
+func Ambient() string {
+	var b strings.Builder
+	b.WriteString(globals + "\n" + sealedDoc + "declare " + sealedNames + "\n" + modules)
+	for _, m := range nodeModule.FindAllStringSubmatch(modules, -1) {
+		b.WriteString("\ndeclare module " + quote(m[1]) + " {\n  export * from \"node:" + m[1] + "\";\n  export { default } from \"node:" + m[1] + "\";\n}\n")
+	}
+	return b.String()
+}
+
+var nodeModule = regexp.MustCompile(`(?m)^declare module "node:([^"]+)"`)
+
+const serversFolder = "servers"
+
+// Folders gives each server, by its configured name, its folder under
+// servers/: the name itself made safe for a path in TypeScript, the module's
+// name in Python. No two are equal, not even but for case.
+func Folders(ts *core.Toolset, lang core.Language) map[string]string {
+	out := make(map[string]string, len(ts.Servers))
+	if lang == core.Python {
+		for _, s := range ts.Servers {
+			out[s.Name] = s.Python
+		}
+		return out
+	}
+	names := make([]string, len(ts.Servers))
+	for i, s := range ts.Servers {
+		names[i] = s.Name
+	}
+	slices.Sort(names)
+	for i, folder := range unique(names, "~", strings.ToLower, func(s string) string { return pathSafe(s, "server") }) {
+		out[names[i]] = folder
+	}
+	return out
+}
+
+// pathSafe makes a name of one path element on every system.
+func pathSafe(name, otherwise string) string {
+	s := strings.Map(func(r rune) rune {
+		if partOfWord(r) || r == '-' || r == '_' || r == '.' {
+			return r
+		}
+		return '-'
+	}, name)
+	s = strings.Trim(s, ".")
+	if stem, _, _ := strings.Cut(s, "."); isDevice(stem) {
+		s = "_" + s
+	}
+	if strings.Trim(s, "-_") == "" {
+		return otherwise
+	}
+	return clip(s, name)
+}
+
+// isDevice tells whether Windows keeps a file name for a device.
+func isDevice(stem string) bool {
+	stem = strings.ToLower(stem)
+	switch stem {
+	case "con", "prn", "aux", "nul":
+		return true
+	}
+	return len(stem) == 4 && (strings.HasPrefix(stem, "com") || strings.HasPrefix(stem, "lpt")) && stem[3] >= '0' && stem[3] <= '9'
+}
+
+// toolFiles are the names of the files of a server's tools, without suffix: the
+// tools' identifiers, unless files could not be told apart by them.
+func toolFiles(s *core.Server) []string {
+	taken := map[string]int{"index": 1}
+	for _, t := range s.Tools {
+		taken[strings.ToLower(t.TypeScript)]++
+	}
+	names := make([]string, len(s.Tools))
+	for i, t := range s.Tools {
+		names[i] = t.TypeScript
+		if taken[strings.ToLower(t.TypeScript)] > 1 || isDevice(t.TypeScript) {
+			names[i] += "~" + digest(t.Name)[:6]
+		}
+	}
+	return names
+}
+
+// Files is the tree of wrappers: paths relative to its root, with slashes, and
+// the files' texts. For TypeScript these are client.ts, servers/index.ts and of
+// each server servers/<folder>/index.ts and a file per tool; for Python
+// client.py and a package per server.
+func Files(ts *core.Toolset, lang core.Language) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for file := range files(ts, lang) {
+			if !yield(file.path, file.text()) {
+				return
+			}
+		}
+	}
+}
+
+// File is the text of one file of the tree.
+func File(ts *core.Toolset, lang core.Language, name string) (string, bool) {
+	name = path.Clean(strings.TrimPrefix(name, "/"))
+	for file := range files(ts, lang) {
+		if file.path == name {
+			return file.text(), true
+		}
+	}
+	return "", false
+}
+
+// ToolFile returns the path and the text of the TypeScript file of a tool; ok is false if the set does not have the tool.
+func ToolFile(ts *core.Toolset, t *core.Tool) (name, text string, ok bool) {
+	s, ok := ts.Server(t.Server)
+	if !ok {
+		return "", "", false
+	}
+	i := slices.IndexFunc(s.Tools, func(other *core.Tool) bool { return other.Name == t.Name })
+	if i < 0 {
+		return "", "", false
+	}
+	return path.Join(serversFolder, Folders(ts, core.TypeScript)[s.Name], toolFiles(s)[i]+".ts"), wrapper(s.Tools[i]), true
+}
+
+// List lists a directory of the tree, sorted; names of directories end in "/".
+func List(ts *core.Toolset, lang core.Language, dir string) ([]string, bool) {
+	prefix := path.Clean(strings.TrimPrefix(dir, "/")) + "/"
+	if prefix == "./" {
+		prefix = ""
+	}
+	found := map[string]bool{}
+	for file := range files(ts, lang) {
+		rest, ok := strings.CutPrefix(file.path, prefix)
+		if !ok {
+			continue
+		}
+		if name, _, inside := strings.Cut(rest, "/"); inside {
+			found[name+"/"] = true
+		} else {
+			found[name] = true
+		}
+	}
+	names := make([]string, 0, len(found))
+	for name := range found {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, len(names) > 0
+}
+
+// file is one file of the tree; its text is made when it is wanted.
+type file struct {
+	path string
+	text func() string
+}
+
+func files(ts *core.Toolset, lang core.Language) iter.Seq[file] {
+	if lang == core.Python {
+		return pythonFiles(ts)
+	}
+	return scriptFiles(ts)
+}
+
+func scriptFiles(ts *core.Toolset) iter.Seq[file] {
+	folders := Folders(ts, core.TypeScript)
+	return func(yield func(file) bool) {
+		ok := yield(file{"client.ts", func() string { return clientTS + "\n" + sealedDoc + "export declare " + sealedNames }}) &&
+			yield(file{serversFolder + "/index.ts", func() string { return serversIndex(ts, folders) }})
+		for _, s := range ts.Servers {
+			ok = ok && serverFiles(s, path.Join(serversFolder, folders[s.Name]), yield)
+		}
+	}
+}
+
+func serverFiles(s *core.Server, folder string, yield func(file) bool) bool {
+	if !yield(file{folder + "/index.ts", func() string { return serverIndex(s) }}) {
+		return false
+	}
+	for i, name := range toolFiles(s) {
+		if !yield(file{folder + "/" + name + ".ts", func() string { return wrapper(s.Tools[i]) }}) {
+			return false
+		}
+	}
+	return true
+}
+
+func serversIndex(ts *core.Toolset, folders map[string]string) string {
+	var p tsPrinter
+	p.doc(doc{text: "All servers."}, 0)
+	for _, s := range ts.Servers {
+		p.write("export * as ", s.TypeScript, " from ", quote("./"+folders[s.Name]+"/index"), ";\n")
+	}
+	if len(ts.Servers) == 0 {
+		p.write("export {};\n")
+	}
+	return p.b.String()
+}
+
+func serverIndex(s *core.Server) string {
+	var p tsPrinter
+	text := s.Instructions
+	if text == "" {
+		text = "The tools of " + s.Name + "."
+	}
+	p.doc(doc{text: text}, 0)
+	for _, name := range toolFiles(s) {
+		p.write("export * from ", quote("./"+name), ";\n")
+	}
+	if len(s.Tools) == 0 {
+		p.write("export {};\n")
+	}
+	return p.b.String()
+}
+
+// wrapper is the file of one tool, with a function that makes the call.
+func wrapper(t *core.Tool) string {
+	types := describe(t)
+	params := positional(types.input.node)
+	p := tsPrinter{tags: true}
+	p.write("import { callMCPTool")
+	if params != nil {
+		p.write(", named")
+	}
+	if types.seals() {
+		p.write(", type pii")
+	}
+	p.write(" } from \"../../client\";\n\n")
+	p.types(types)
+	name := quote(t.Server + "__" + t.Name)
+	if params == nil {
+		p.signatures(t, types, "")
+		text := strings.TrimSuffix(p.b.String(), "\n")
+		return text + " {\n  return callMCPTool(" + name + ", input);\n}\n"
+	}
+	p.signatures(t, types, ";")
+	p.write("export function ", t.TypeScript, "(...args: unknown[]): Promise<any> {\n")
+	p.write("  return callMCPTool(", name, ", named(args, [")
+	for i, q := range params {
+		if i > 0 {
+			p.write(", ")
+		}
+		p.write(quote(q.name))
+	}
+	p.write("]));\n}\n")
+	return p.b.String()
+}

@@ -1,0 +1,182 @@
+// Package check decides whether a program may run. Nothing runs before it has
+// passed: it parses, judges the program by rules, type-checks against the tools
+// that it can reach, weighs the risk, and makes what the runtime evaluates.
+package check
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"retort/internal/core"
+	"retort/internal/pipeline/check/python"
+	"retort/internal/pipeline/check/rules"
+	"retort/internal/pipeline/check/source"
+	"retort/internal/pipeline/check/typescript"
+)
+
+// Verdict is a program that may run. A program that may not is a *core.Error.
+type Verdict struct {
+	Program  core.Program // complete but for ID and Limits
+	Runtime  string       // that the program needs: "quickjs", "python"
+	Tools    []*core.Tool // that the program can reach; all of them if Unknown
+	Unknown  bool         // the program computes which tools it calls
+	Warnings []string
+	Risk     rules.Risk // what is at stake, for those who decide whether it runs
+
+	// Skills are those that the program uses, with those that they use, as they were
+	// checked: what runs is made of these.
+	Skills []core.Skill
+
+	locate func(line, column int) (int, int)
+	inside map[string]func(line, column int) (int, int) // the same for skills, by their files
+
+	reports []rules.Report // on its skills
+}
+
+// Gate checks programs. It is safe for concurrent use.
+type Gate struct {
+	typescript *typescript.Checker
+	python     *python.Checker // nil if nothing parses Python here
+	level      rules.Level
+	trusted    func(server string) bool
+}
+
+// Options say how programs are judged.
+type Options struct {
+	Start   typescript.Start         // makes the processes of the TypeScript compiler, which end with Close
+	Parser  python.Parser            // parses Python; without one, programs in Python are refused
+	Level   rules.Level              // how strictly
+	Trusted func(server string) bool // whether a server's hints may lower the effect of its tools; nil trusts none
+}
+
+// New returns a gate.
+func New(o Options) *Gate {
+	g := &Gate{typescript: typescript.New(o.Start), level: o.Level, trusted: o.Trusted}
+	if o.Parser != nil {
+		g.python = python.New(o.Parser)
+	}
+	return g
+}
+
+// Warm starts the compiler, which takes some 50 ms.
+func (g *Gate) Warm() { g.typescript.Warm() }
+
+// Close ends the compiler's processes.
+func (g *Gate) Close() error { return g.typescript.Close() }
+
+// Check decides on the program of req against the tools it may see, and the skills
+// that it may import; nil has none.
+func (g *Gate) Check(ctx context.Context, req core.Request, tools *core.Toolset, skills source.Library) (Verdict, *core.Error) {
+	switch req.Language {
+	case core.TypeScript, core.JavaScript:
+		return g.script(ctx, req, tools, skills)
+	case core.Python:
+		return g.snake(ctx, req, tools, skills)
+	}
+	return Verdict{}, core.Errorf(core.KindInvalidArguments, "gate", "there is no language %q", req.Language).
+		WithHint("language is typescript, javascript or python")
+}
+
+func notBuilt(what string) *core.Error {
+	return core.Errorf(core.KindPolicy, "gate", "%s is not built in this version of Retort", what)
+}
+
+func (g *Gate) script(ctx context.Context, req core.Request, tools *core.Toolset, skills source.Library) (Verdict, *core.Error) {
+	name := req.Name
+	if name == "" {
+		name = "program.ts"
+	}
+	checked, refusal := g.typescript.Check(ctx, typescript.Source{Code: req.Code, Name: name, Language: req.Language, Level: g.level, Skills: skills}, tools)
+	if refusal != nil {
+		return Verdict{}, refusal
+	}
+	v := Verdict{
+		Program:  core.Program{Name: name, Language: core.JavaScript, Code: checked.Code, Namespaces: checked.Namespaces},
+		Runtime:  cmp.Or(req.Runtime, "quickjs"),
+		Tools:    checked.Tools,
+		Unknown:  checked.Unknown,
+		Warnings: checked.Warnings,
+		locate:   checked.Locate,
+	}
+	for _, s := range checked.Skills {
+		v.add(s.Passed)
+	}
+	v.Risk = g.riskOf(rules.Join(checked.Report, v.reports), tools, checked.Tools, checked.Unknown)
+	return v, nil
+}
+
+func (g *Gate) snake(ctx context.Context, req core.Request, tools *core.Toolset, skills source.Library) (Verdict, *core.Error) {
+	if g.python == nil {
+		return Verdict{}, notBuilt("running Python programs").WithHint("write the program in TypeScript")
+	}
+	name := req.Name
+	if name == "" {
+		name = "program.py"
+	}
+	checked, refusal := g.python.Check(ctx, python.Source{Code: req.Code, Level: g.level, Skills: skills}, tools)
+	if refusal != nil {
+		return Verdict{}, refusal
+	}
+	v := Verdict{
+		Program:  core.Program{Name: name, Language: core.Python, Code: checked.Code, Namespaces: checked.Namespaces},
+		Runtime:  "python",
+		Tools:    checked.Tools,
+		Unknown:  checked.Unknown,
+		Warnings: checked.Warnings,
+		locate:   checked.Locate,
+	}
+	for _, s := range checked.Skills {
+		v.add(s.Passed)
+	}
+	v.Risk = g.riskOf(rules.Join(checked.Report, v.reports), tools, checked.Tools, checked.Unknown)
+	return v, nil
+}
+
+// add takes a skill along with a program.
+func (v *Verdict) add(s source.Passed) {
+	v.Skills = append(v.Skills, s.Skill)
+	v.Program.Modules = append(v.Program.Modules, s.Module)
+	v.reports = append(v.reports, s.Report)
+	if v.inside == nil {
+		v.inside = map[string]func(int, int) (int, int){}
+	}
+	v.inside[s.Module.File] = s.Locate
+}
+
+// Locate turns the positions of an error, which are those of the code that
+// the runtime evaluated, into positions in the program as it was written.
+func (v Verdict) Locate(e *core.Error) *core.Error {
+	if e == nil || v.locate == nil {
+		return e
+	}
+	c := *e
+	if c.Line > 0 {
+		c.Line, c.Column = v.locate(e.Line, e.Column)
+	}
+	c.Stack = v.frames(e.Stack)
+	return &c
+}
+
+var position = regexp.MustCompile(`(skills/[a-z0-9-]+/skill\.(?:ts|py))?:(\d+):(\d+)`)
+
+func (v Verdict) frames(stack string) string {
+	lines := strings.Split(stack, "\n")
+	for i, line := range lines {
+		lines[i] = position.ReplaceAllStringFunc(line, func(found string) string {
+			m := position.FindStringSubmatch(found)
+			l, _ := strconv.Atoi(m[2])
+			c, _ := strconv.Atoi(m[3])
+			locate := v.locate
+			if inside := v.inside[m[1]]; inside != nil {
+				locate = inside
+			}
+			l, c = locate(l, c)
+			return fmt.Sprintf("%s:%d:%d", m[1], l, c)
+		})
+	}
+	return strings.Join(lines, "\n")
+}

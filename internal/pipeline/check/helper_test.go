@@ -1,0 +1,90 @@
+package check
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/pipeline/bindings"
+	"retort/internal/pipeline/check/python"
+	"retort/internal/pipeline/check/rules"
+	"retort/internal/pipeline/check/typescript"
+)
+
+// inside is a Start whose compiler serves in this process.
+func inside() (io.ReadWriteCloser, error) {
+	here, there := net.Pipe()
+	go func() {
+		_ = typescript.Serve(there, there)
+		_ = there.Close()
+	}()
+	return here, nil
+}
+
+// newGate is a gate of a level that parses with p, which may be nil.
+func newGate(t testing.TB, p python.Parser, level rules.Level) *Gate {
+	g := New(Options{Start: inside, Parser: p, Level: level})
+	t.Cleanup(func() { _ = g.Close() })
+	return g
+}
+
+// demoTools are the tools of the demo's servers, and a server with a shell, which
+// is what hostile programs hope for.
+func demoTools(t testing.TB) *core.Toolset {
+	t.Helper()
+	var servers []*core.Server
+	var names []string
+	for _, name := range []string{"calendar", "chat", "crm", "database", "drive", "files", "issues", "mail", "sheets"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "demo", "tools", name+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers = append(servers, serverOf(t, name, text))
+		names = append(names, name)
+	}
+	shell := `[{"name":"run","description":"Runs a command.","inputSchema":{"type":"object","properties":{"command":{}},"required":["command"]}}]`
+	servers = append(servers, serverOf(t, "shell", []byte(shell)))
+	assigned := bindings.AssignServer(append(names, "shell"))
+	for _, s := range servers {
+		s.TypeScript, s.Python = assigned[s.Name].TypeScript, assigned[s.Name].Python
+	}
+	return core.NewToolset(servers)
+}
+
+func serverOf(t testing.TB, name string, text []byte) *core.Server {
+	t.Helper()
+	var list []*core.Tool
+	var whole struct{ Tools []*core.Tool }
+	if err := json.Unmarshal(text, &list); err != nil {
+		if err := json.Unmarshal(text, &whole); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		list = whole.Tools
+	}
+	var raw []string
+	for _, tool := range list {
+		tool.Server = name
+		raw = append(raw, tool.Name)
+	}
+	assigned := bindings.AssignTools(raw)
+	for _, tool := range list {
+		tool.TypeScript, tool.Python = assigned[tool.Name].TypeScript, assigned[tool.Name].Python
+	}
+	return &core.Server{Name: name, Tools: list}
+}
+
+// language is that of a program in a file.
+func language(name string) core.Language {
+	switch {
+	case strings.HasSuffix(name, ".py"):
+		return core.Python
+	case strings.HasSuffix(name, ".js"):
+		return core.JavaScript
+	}
+	return core.TypeScript
+}

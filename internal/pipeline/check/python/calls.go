@@ -1,0 +1,187 @@
+package python
+
+import (
+	"fmt"
+	"strings"
+
+	"retort/internal/core"
+	"retort/internal/pipeline/bindings"
+	"retort/internal/pipeline/check/source"
+)
+
+// checkedCall is a call of a tool on its way.
+type checkedCall struct {
+	program *program
+	tool    *core.Tool
+	name    string
+	params  bindings.Parameters
+	given   map[string]bool // by the schema's name
+	open    bool            // more may be given than is plain to see
+	found   []finding
+}
+
+// call finds what is wrong with the arguments of a call.
+func (p *program) call(t *core.Tool, c *call) []finding {
+	k := &checkedCall{program: p, tool: t, name: t.Python, params: p.checker.parameters(t), given: map[string]bool{}, open: c.Star || c.DoubleStar}
+	if s, ok := p.tools.Server(t.Server); ok {
+		k.name = s.Python + "." + t.Python
+	}
+	if len(k.params.List) == 0 && k.params.Open {
+		return nil
+	}
+	switch {
+	case len(c.Args) == 1 && !c.Star && k.isWhole(c.Args[0]):
+		k.dict(c.Args[0])
+	case len(c.Args) == 1 && !c.Star && len(c.Keywords) == 0 && c.Args[0].Kind == "":
+		return k.found // it may be all arguments as one dict
+	default:
+		k.positional(c)
+	}
+	for _, argument := range c.Keywords {
+		k.argument(argument.Name, argument.place, argument.Value)
+	}
+	if !k.open {
+		k.missing(c)
+	}
+	return k.found
+}
+
+func (k *checkedCall) say(at place, format string, args ...any) {
+	k.found = append(k.found, finding{
+		kind: core.KindType, message: fmt.Sprintf(format, args...), hint: k.program.signature(k.tool), server: k.tool.Server, tool: k.tool.Name, place: at,
+	})
+}
+
+// isWhole reports whether a positional dict is all arguments, as the guest
+// decides it.
+func (k *checkedCall) isWhole(a argument) bool {
+	if a.Kind != "dict" {
+		return false
+	}
+	if len(k.params.List) == 0 || !k.params.List[0].Object {
+		return true
+	}
+	for _, key := range a.Keys {
+		if _, ok := k.byName(key.Name); !ok {
+			return false
+		}
+	}
+	return len(a.Keys) > 0 && !a.Open
+}
+
+func (k *checkedCall) dict(a argument) {
+	k.open = k.open || a.Open || len(a.Keys) == 0 && a.JSON == nil
+	for _, key := range a.Keys {
+		p, ok := k.byName(key.Name)
+		if !ok {
+			k.unknown(key.Name, key.place, func(p bindings.Parameter) string { return p.Name })
+			continue
+		}
+		k.value(p, key.Value)
+	}
+}
+
+func (k *checkedCall) positional(c *call) {
+	params := k.params.List
+	if len(c.Args) > len(params) {
+		takes := fmt.Sprintf("%d positional arguments", len(params))
+		switch len(params) {
+		case 0:
+			takes = "no arguments"
+		case 1:
+			takes = "1 positional argument"
+		}
+		k.say(c.Args[len(params)].place, "%s takes %s, but got %d", k.name, takes, len(c.Args))
+	}
+	if c.Star {
+		return
+	}
+	for i, a := range c.Args[:min(len(c.Args), len(params))] {
+		k.value(params[i], a)
+	}
+}
+
+// byName finds a parameter by its name in the schema.
+func (k *checkedCall) byName(name string) (bindings.Parameter, bool) {
+	for _, p := range k.params.List {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return bindings.Parameter{}, false
+}
+
+// argument is a keyword argument; all its spellings count.
+func (k *checkedCall) argument(name string, at place, value argument) {
+	for _, p := range k.params.List {
+		if p.Keyword != name && p.Name != name && p.Snake != name {
+			continue
+		}
+		if k.given[p.Name] {
+			k.say(at, "%s got several values for %q", k.name, name)
+			return
+		}
+		k.value(p, value)
+		return
+	}
+	k.unknown(name, at, func(p bindings.Parameter) string { return p.Keyword })
+}
+
+func (k *checkedCall) unknown(name string, at place, spell func(bindings.Parameter) string) {
+	if k.params.Open {
+		return
+	}
+	meant := map[string]string{} // by how they are spelled
+	var names []string
+	for _, p := range k.params.List {
+		names = append(names, spell(p))
+		meant[spell(p)] = p.Name
+	}
+	message := fmt.Sprintf("%s has no argument %q", k.name, name)
+	if near := core.Nearest(name, names, 2); len(near) > 0 {
+		message += ". Did you mean " + source.OrList(near) + "?"
+		k.given[meant[near[0]]] = true // it is not missing as well
+	}
+	k.say(at, "%s", message)
+}
+
+// value is the value of a parameter: a literal must fit its type. None stands for
+// an argument that is not given.
+func (k *checkedCall) value(p bindings.Parameter, a argument) {
+	k.given[p.Name] = true
+	switch {
+	case a.Kind == "none" && (p.Null || !p.Required):
+	case a.Kind == "none":
+		k.say(a.place, "%s: expected %s, got None", p.Keyword, p.Type)
+	case a.JSON != nil && !p.Takes(a.JSON):
+		k.say(a.place, "%s: expected %s, got %s", p.Keyword, p.Type, shown(a))
+	case a.JSON == nil && a.Kind != "" && !p.TakesKind(a.Kind):
+		k.say(a.place, "%s: expected %s, got %s", p.Keyword, p.Type, a.Kind)
+	}
+}
+
+// shown is a literal for a message.
+func shown(a argument) string {
+	const most = 40
+	s := string(a.JSON)
+	if len(s) > most {
+		return a.Kind
+	}
+	switch s {
+	case "true", "false":
+		return strings.ToUpper(s[:1]) + s[1:]
+	}
+	return s
+}
+
+func (k *checkedCall) missing(c *call) {
+	var names []string
+	for _, p := range k.params.List {
+		if p.Required && !k.given[p.Name] {
+			names = append(names, p.Keyword)
+		}
+	}
+	if len(names) > 0 {
+		k.say(c.place, "%s is called without %s", k.name, strings.Join(names, ", "))
+	}
+}

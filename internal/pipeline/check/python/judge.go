@@ -1,0 +1,270 @@
+package python
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"retort/internal/core"
+	"retort/internal/pipeline/bindings"
+	"retort/internal/pipeline/check/source"
+)
+
+// finding is a reason to refuse a program.
+type finding struct {
+	kind         core.Kind
+	message      string
+	hint         string
+	server, tool string
+	unknown      string // the name, if nothing binds it
+	place
+}
+
+func (p *program) words() source.Words {
+	return source.Words{
+		Server:    func(s *core.Server) string { return s.Python },
+		Tool:      func(t *core.Tool) string { return t.Python },
+		Signature: p.signature,
+	}
+}
+
+// signature is a tool's call in one line.
+func (p *program) signature(t *core.Tool) string {
+	return bindings.Stub(p.tools, t, core.Python, bindings.Signature)
+}
+
+// syntax is the refusal of a text that is no program.
+func (p *program) syntax() *core.Error {
+	e := p.failed
+	f := finding{kind: core.KindSyntax, message: e.Name + ": " + e.Message, place: e.place}
+	if e.Name == "deep" {
+		f.kind, f.message, f.hint = core.KindLimit, e.Message, "build nested values and long expressions in several statements"
+	}
+	lines := strings.Split(p.code, "\n")
+	if e.Line <= len(lines) {
+		if marker, _ := source.Fence(lines[e.Line-1]); marker != "" {
+			f.hint = "send one program, without Markdown around it"
+		}
+	}
+	if strings.Contains(e.Message, "outside async function") {
+		f.hint = "make the function async"
+	}
+	return p.refuse([]finding{f})
+}
+
+// judge finds everything that is wrong, in source order.
+func (p *program) judge() []finding {
+	found := p.absences()
+	found = append(found, p.modules()...)
+	found = append(found, p.names()...)
+	for _, u := range p.facts.Uses {
+		if t := p.toolOf(u); t != nil && u.Call != nil {
+			found = append(found, p.call(t, u.Call)...)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return found
+}
+
+// absences are the servers and tools that a program names and that do not exist.
+func (p *program) absences() []finding {
+	var found []finding
+	said := map[string]bool{}
+	for _, a := range p.reach.missing {
+		f := finding{kind: core.KindToolNotFound, place: a.place}
+		if e := source.Refused(p.tools, a.server, a.name); e != nil {
+			f.kind, f.message, f.hint, f.server, f.tool = e.Kind, e.Message, e.Hint, e.Server, e.Tool
+		} else if a.server != nil {
+			f.server = a.server.Name
+			f.message, f.hint = p.words().NoTool(a.server, a.name)
+		} else {
+			f.message, f.hint = p.words().NoServer(p.tools, a.name)
+		}
+		if !said[f.message] {
+			said[f.message] = true
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// modules are the imports of what does not exist.
+func (p *program) modules() []finding {
+	var found []finding
+	for _, i := range p.facts.Imports {
+		head, _, _ := strings.Cut(i.Module, ".")
+		f := finding{kind: core.KindType, place: i.place}
+		switch {
+		case i.Guarded:
+			continue
+		case head == "skills":
+			continue // see linker.uses
+		case !i.Known:
+			f.message, f.hint = fmt.Sprintf("there is no module %q", i.Module), p.moduleHint(head)
+		case i.Lacks:
+			f.message = fmt.Sprintf("the module %s has no %q", i.Module, i.Name)
+			if len(i.Near) > 0 {
+				f.message += ". Did you mean " + source.OrList(i.Near) + "?"
+			}
+		default:
+			continue
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+func (p *program) moduleHint(head string) string {
+	if s, ok := p.tools.Server(head); ok {
+		return "did you mean: from servers import " + s.Python + "?"
+	}
+	if hint := instead(head); hint != "" {
+		return "only Python's standard library is here: " + hint
+	}
+	return "there are Python's standard library and the servers: from servers import <server>"
+}
+
+// names are those that nothing binds.
+func (p *program) names() []finding {
+	if p.facts.Computes || p.facts.Star || p.facts.Asks {
+		return nil
+	}
+	var found []finding
+	for _, n := range p.facts.Names {
+		if p.globalServer(n.Name) != nil || p.fromStar(n.Name) {
+			continue
+		}
+		found = append(found, finding{kind: core.KindType, message: fmt.Sprintf("name '%s' is not defined", n.Name), hint: p.nameHint(n.Name), unknown: n.Name, place: n.place})
+	}
+	return found
+}
+
+// fromStar reports whether an import of everything brings a name.
+func (p *program) fromStar(name string) bool {
+	for _, i := range p.facts.Imports {
+		server, isServer := strings.CutPrefix(i.Module, "servers.")
+		if i.Name != "*" {
+			continue
+		}
+		if !isServer {
+			return true
+		}
+		if s, ok := p.tools.Server(server); ok {
+			if t, ok := s.On(name); ok && t.Python == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (p *program) nameHint(name string) string {
+	var servers, tools []string
+	for _, s := range p.tools.Servers {
+		if s.Python == name {
+			return fmt.Sprintf("%[1]s is a name of Python's here; the server is imported: from servers import %[1]s as %[1]s_server", name)
+		}
+		servers = append(servers, s.Python)
+		for _, t := range s.Tools {
+			if t.Python == name {
+				tools = append(tools, s.Python+"."+name)
+			}
+		}
+	}
+	if len(tools) > 0 {
+		return "did you mean " + source.OrList(tools[:min(3, len(tools))]) + "?"
+	}
+	if near := core.Nearest(name, servers, 2); len(near) > 0 {
+		return "did you mean the server " + source.OrList(near) + "?"
+	}
+	return "names come from imports, assignments in the program, and the servers; search_tools finds tools"
+}
+
+// toolOf is the tool that a use means, if it is one.
+func (p *program) toolOf(u use) *core.Tool {
+	path := u.Path
+	if u.Free {
+		if len(path) == 1 && p.globalServer(path[0]) == nil {
+			return p.starTool(path[0])
+		}
+		if p.globalServer(path[0]) != nil {
+			path = append([]string{"servers"}, path...)
+		}
+	}
+	path = p.plain(path)
+	if len(path) != 3 || path[0] != "servers" {
+		return nil
+	}
+	s, ok := p.tools.Server(path[1])
+	if !ok {
+		return nil
+	}
+	if t, ok := s.On(path[2]); ok && (t.Python == path[2] || !u.Free) {
+		return t
+	}
+	return nil
+}
+
+// starTool is the tool that the only import of everything brings under a name.
+func (p *program) starTool(name string) *core.Tool {
+	for _, i := range p.facts.Imports {
+		server, isServer := strings.CutPrefix(i.Module, "servers.")
+		if i.Name != "*" || !isServer {
+			continue
+		}
+		if s, ok := p.tools.Server(server); ok {
+			if t, ok := s.On(name); ok && t.Python == name {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// unknownNames returns the names in findings that nothing binds.
+func unknownNames(found []finding) []string {
+	var names []string
+	for _, f := range found {
+		if f.unknown != "" {
+			names = append(names, f.unknown)
+		}
+	}
+	return names
+}
+
+// refuse makes the error of findings; nil if there is none. The first is told in
+// full, some more in a line each.
+func (p *program) refuse(found []finding) *core.Error {
+	if len(found) == 0 {
+		return nil
+	}
+	const others = 4
+	first := found[0]
+	message := first.message
+	for i, f := range found[1:] {
+		if i == others {
+			message += fmt.Sprintf("\nand %d more", len(found)-1-others)
+			break
+		}
+		message += fmt.Sprintf("\nalso: line %d: %s", f.Line+p.lines, f.message)
+	}
+	e := &core.Error{
+		Kind: first.kind, Op: "gate.python", Message: message, Hint: first.hint, Server: first.server, Tool: first.tool,
+		Line: first.Line + p.lines, Column: first.Column + p.indent,
+	}
+	if names := unknownNames(found); len(names) > 0 {
+		e.Err = &core.UnknownNames{Names: names}
+	}
+	e.Frame = source.Frame(p.written, e.Line, e.Column, first.Width)
+	return e
+}
+
+func text(literal json.RawMessage) string {
+	var s string
+	_ = json.Unmarshal(literal, &s) // what is no string is no name of a tool
+	return s
+}

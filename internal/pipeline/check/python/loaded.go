@@ -1,0 +1,139 @@
+package python
+
+import (
+	"strings"
+
+	"retort/internal/core"
+)
+
+// loadingCall is the function by which programs get the code of a skill.
+const loadingCall = "load_skill"
+
+// withImports returns the code of the program with an import of the skill in the place of each statement
+// exec(load_skill("name")) at the top level, and of exec(x) where x = load_skill("name") is all that assigns x. The
+// import is judged like any other: what runs is the skill that was judged, and not what exec would be given. It
+// reports false if there is no such statement.
+func (p *program) withImports() (code string, found bool) {
+	if !strings.Contains(p.code, loadingCall) || !strings.Contains(p.code, "exec") {
+		return "", false
+	}
+	l := loading{s: p.scopes.s, x: p.scopes, assigned: map[textID]string{}}
+	if l.bound("exec") || l.bound(loadingCall) {
+		return "", false
+	}
+	l.walk(l.s.root)
+	if len(l.executed) == 0 {
+		return "", false
+	}
+	return l.replaced(p.code)
+}
+
+// loading finds the statements that execute the code of a skill.
+type loading struct {
+	s        *syntax
+	x        *scopes
+	assigned map[textID]string // the skills that variables of the module are assigned
+	executed []nodeID          // statements exec(…) at the top level, in the order of the text
+}
+
+// bound reports whether the program binds a name at its top level or, by a declaration, from inside of a function.
+func (l *loading) bound(name string) bool {
+	text, ok := l.s.places[name]
+	return ok && l.x.find(text, l.x.module) != 0
+}
+
+// walk visits the statements of a node that belong to the scope of the module.
+func (l *loading) walk(id nodeID) {
+	for child := range l.s.children(id) {
+		switch l.s.class(child) {
+		case classFunctionDef, classAsyncFunctionDef, classClassDef, classLambda:
+			continue
+		case classAssign:
+			l.assign(child)
+		case classExpr:
+			if call := l.s.node(child, fieldValue); l.calls(call, "exec") {
+				l.executed = append(l.executed, child)
+			}
+		}
+		l.walk(child)
+	}
+}
+
+func (l *loading) assign(id nodeID) {
+	targets := l.s.list(id, fieldTargets)
+	skill := l.skill(l.s.node(id, fieldValue))
+	if len(targets) != 1 || skill == "" || l.s.class(nodeOf(targets[0])) != className {
+		return
+	}
+	name := l.s.text(nodeOf(targets[0]), fieldID)
+	if l.x.bindings[variable{l.x.module, name}].count == 1 {
+		l.assigned[name] = skill
+	}
+}
+
+// calls reports whether a node is a call of a function by its plain name, without keywords.
+func (l *loading) calls(id nodeID, function string) bool {
+	if id == 0 || l.s.class(id) != classCall || len(l.s.list(id, fieldKeywords)) > 0 {
+		return false
+	}
+	called := l.s.node(id, fieldFunc)
+	return l.s.class(called) == className && l.s.word(called, fieldID) == function
+}
+
+// skill is the skill of which a node is the code, "" if that cannot be told: load_skill("name"), that with ["code"] or
+// .code, or a variable that holds it.
+func (l *loading) skill(id nodeID) string {
+	switch l.s.class(id) {
+	case classSubscript:
+		if key := l.s.node(id, fieldSlice); !l.s.isText(key) || l.s.word(key, fieldValue) != "code" {
+			return ""
+		}
+		return l.skill(l.s.node(id, fieldValue))
+	case classAttribute:
+		if l.s.word(id, fieldAttr) != "code" {
+			return ""
+		}
+		return l.skill(l.s.node(id, fieldValue))
+	case className:
+		return l.assigned[l.s.text(id, fieldID)]
+	}
+	args := l.s.list(id, fieldArgs)
+	if !l.calls(id, loadingCall) || len(args) != 1 || !l.s.isText(nodeOf(args[0])) {
+		return ""
+	}
+	name := strings.ReplaceAll(l.s.word(nodeOf(args[0]), fieldValue), "_", "-")
+	if core.ValidSkillName(name) != nil {
+		return ""
+	}
+	return name
+}
+
+// replaced returns the code with imports for the statements that execute skills. Lines stay where they are.
+func (l *loading) replaced(code string) (string, bool) {
+	lines := lineStarts(code)
+	any := false
+	for i := len(l.executed) - 1; i >= 0; i-- { // from the end, so that what comes before stays where it is
+		n := l.s.nodes[l.executed[i]]
+		args := l.s.list(l.s.node(l.executed[i], fieldValue), fieldArgs)
+		if len(args) == 0 || len(args) > 1 && !(len(args) == 2 && l.calls(nodeOf(args[1]), "globals")) || n.line != n.endLine {
+			continue
+		}
+		skill := l.skill(nodeOf(args[0]))
+		start, end, ok := bytesOf(code, lines, n)
+		if skill == "" || !ok || !strings.HasPrefix(code[start:end], "exec") {
+			continue
+		}
+		code = code[:start] + "from skills." + core.SkillIdentifier(skill, core.Python) + " import *" + code[end:]
+		any = true
+	}
+	return code, any
+}
+
+// bytesOf is where a node of one line is in the code, in bytes.
+func bytesOf(code string, lines []int, n node) (start, end int, ok bool) {
+	if n.line < 1 || int(n.line) > len(lines) {
+		return 0, 0, false
+	}
+	start, end = lines[n.line-1]+int(n.column), lines[n.line-1]+int(n.endColumn)
+	return start, end, start <= end && end <= len(code)
+}

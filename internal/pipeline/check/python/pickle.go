@@ -1,0 +1,565 @@
+package python
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"retort/internal/pipeline/check/rules"
+)
+
+// The opcodes of pickle's protocol 4 that a syntax tree of Python needs.
+const (
+	opMark            = '('
+	opStop            = '.'
+	opEmptyTuple      = ')'
+	opBinFloat        = 'G'
+	opBinInt          = 'J'
+	opBinInt1         = 'K'
+	opBinInt2         = 'M'
+	opNone            = 'N'
+	opReduce          = 'R'
+	opBinUnicode      = 'X'
+	opBinBytes        = 'B'
+	opShortBinBytes   = 'C'
+	opEmptyList       = ']'
+	opAppend          = 'a'
+	opBuild           = 'b'
+	opAppends         = 'e'
+	opBinGet          = 'h'
+	opLongBinGet      = 'j'
+	opSetItem         = 's'
+	opTuple           = 't'
+	opSetItems        = 'u'
+	opEmptyDict       = '}'
+	opProto           = 0x80
+	opTuple1          = 0x85
+	opTuple2          = 0x86
+	opTuple3          = 0x87
+	opNewTrue         = 0x88
+	opNewFalse        = 0x89
+	opLong1           = 0x8a
+	opLong4           = 0x8b
+	opShortBinUnicode = 0x8c
+	opStackGlobal     = 0x93
+	opMemoize         = 0x94
+	opFrame           = 0x95
+)
+
+// Bounds on a pickled tree. A tree that the rules can judge is well below them.
+const (
+	maxPickle = 32 << 20 // bytes
+	maxSyntax = 1 << 20  // nodes
+	maxTexts  = 1 << 20  // that differ
+	maxStack  = 1 << 20
+	maxMemo   = 6 << 20
+	maxKept   = 8 << 20 // values in lists, fields, and numbers
+	maxDeep   = 10_000  // nodes in each other
+)
+
+var errPickle = errors.New("what the interpreter says of the program makes no sense")
+
+// unpickler reads a pickled syntax tree. It makes nothing but a syntax of it, in
+// which every node is in one place: what is got from the memo has nothing inside,
+// and all else that was pushed is taken off by what it becomes a part of.
+type unpickler struct {
+	syntax
+	data    []byte
+	stack   []value
+	marks   []int32
+	memo    []value
+	dicts   []dict
+	kept    int     // values that stay
+	arena   []value // of lists
+	names   []label // of texts
+	classes map[string]class
+	labelOf map[string]label
+	done    bool
+}
+
+// dict is the fields of a node that is being made.
+type dict struct {
+	first, count int32
+	span
+}
+
+// unpickle reads a syntax tree as the guest pickles it. Its error is errPickle or
+// one of package rules.
+func unpickle(data []byte) (*syntax, error) {
+	if len(data) > maxPickle {
+		return nil, rules.ErrLarge
+	}
+	u := &unpickler{data: data, classes: map[string]class{}, labelOf: map[string]label{}}
+	for c, name := range classNames {
+		if name != "" {
+			u.classes[name] = class(c)
+		}
+	}
+	for f, name := range labels {
+		u.labelOf[name] = label(f)
+	}
+	u.places = map[string]textID{}
+	u.nodes = make([]node, 1, len(data)/24+1)
+	u.fields = make([]field, 0, len(data)/10)
+	u.memo = make([]value, 0, len(data)/6)
+	u.arena = make([]value, 0, len(data)/20)
+	if _, err := u.word(nil); err != nil { // the empty text is the first
+		return nil, err
+	}
+	for !u.done {
+		if err := u.step(); err != nil {
+			return nil, err
+		}
+	}
+	return &u.syntax, nil
+}
+
+// step does what the next opcode says.
+func (u *unpickler) step() error {
+	switch {
+	case u.kept > maxKept:
+		return rules.ErrLarge
+	case len(u.data) == 0 || len(u.stack)+len(u.marks) > maxStack:
+		return errPickle
+	}
+	op := u.data[0]
+	u.data = u.data[1:]
+	switch op {
+	case opMemoize:
+		return u.memoize()
+	case opBinGet, opLongBinGet, opShortBinUnicode, opBinUnicode, opShortBinBytes, opBinBytes, opBinInt, opBinInt1, opBinInt2, opBinFloat, opLong1, opLong4:
+		return u.literal(op)
+	case opNone:
+		u.push(sortNone, 0)
+	case opNewTrue:
+		u.push(sortTrue, 0)
+	case opNewFalse:
+		u.push(sortFalse, 0)
+	case opEmptyTuple:
+		u.push(sortNothings, 0)
+	case opEmptyList:
+		u.push(sortList, int32(len(u.lists)))
+		u.lists = append(u.lists, nil)
+		u.kept += 3
+	case opEmptyDict:
+		u.push(sortDict, int32(len(u.dicts)))
+		u.dicts = append(u.dicts, dict{first: -1})
+	case opMark:
+		u.marks = append(u.marks, int32(len(u.stack)))
+	default:
+		return u.compose(op)
+	}
+	return nil
+}
+
+// compose does what an opcode says that takes values from the stack.
+func (u *unpickler) compose(op byte) error {
+	switch op {
+	case opBuild:
+		return u.build()
+	case opReduce:
+		return u.reduce()
+	case opStackGlobal:
+		return u.global()
+	case opSetItem:
+		return u.setItems(len(u.stack) - 2)
+	case opSetItems:
+		return u.setItems(u.mark())
+	case opAppend:
+		return u.appendItems(len(u.stack) - 1)
+	case opAppends:
+		return u.appendItems(u.mark())
+	case opTuple1, opTuple2, opTuple3:
+		return u.tuple(len(u.stack) - int(op-opTuple1) - 1)
+	case opTuple:
+		return u.tuple(u.mark())
+	case opProto:
+		return u.skip(1)
+	case opFrame:
+		return u.skip(8)
+	case opStop:
+		return u.stop()
+	}
+	return errPickle
+}
+
+func (u *unpickler) push(s sort, at int32) { u.stack = append(u.stack, value{s, at}) }
+
+// mark is where the stack was at the last mark; -1 if there is none.
+func (u *unpickler) mark() int {
+	if len(u.marks) == 0 {
+		return -1
+	}
+	at := u.marks[len(u.marks)-1]
+	u.marks = u.marks[:len(u.marks)-1]
+	return int(at)
+}
+
+func (u *unpickler) skip(n int) error {
+	_, err := u.take(n)
+	return err
+}
+
+// take reads n bytes.
+func (u *unpickler) take(n int) ([]byte, error) {
+	if n < 0 || n > len(u.data) {
+		return nil, errPickle
+	}
+	b := u.data[:n]
+	u.data = u.data[n:]
+	return b, nil
+}
+
+// top is the n-th value from the top of the stack, from 1 on.
+func (u *unpickler) top(n int) value {
+	if len(u.stack) < n {
+		return value{}
+	}
+	return u.stack[len(u.stack)-n]
+}
+
+func (u *unpickler) drop(n int) { u.stack = u.stack[:len(u.stack)-n] }
+
+func (u *unpickler) memoize() error {
+	if len(u.stack) == 0 || len(u.memo) >= maxMemo {
+		return errPickle
+	}
+	u.memo = append(u.memo, u.stack[len(u.stack)-1])
+	return nil
+}
+
+// recall pushes what was memoized, unless there may only be one of it.
+func (u *unpickler) recall(n int) error {
+	if n < 0 || n >= len(u.memo) {
+		return errPickle
+	}
+	v := u.memo[n]
+	switch v.sort {
+	case sortText, sortBytes, sortClass, sortEllipsis:
+		u.stack = append(u.stack, v)
+		return nil
+	}
+	return errPickle
+}
+
+// literal does what an opcode says that has its value behind it.
+func (u *unpickler) literal(op byte) error {
+	width := 1
+	switch op {
+	case opBinInt2:
+		width = 2
+	case opBinFloat:
+		width = 8
+	case opLongBinGet, opBinUnicode, opBinBytes, opBinInt, opLong4:
+		width = 4
+	}
+	b, err := u.take(width)
+	if err != nil {
+		return err
+	}
+	switch op {
+	case opBinInt1:
+		u.push(sortInteger, int32(b[0]))
+	case opBinInt2:
+		u.push(sortInteger, int32(binary.LittleEndian.Uint16(b)))
+	case opBinInt:
+		u.push(sortInteger, int32(binary.LittleEndian.Uint32(b)))
+	case opBinFloat:
+		u.float(sortFloat, math.Float64frombits(binary.BigEndian.Uint64(b)))
+	case opBinGet:
+		return u.recall(int(b[0]))
+	case opLongBinGet:
+		return u.recall(int(binary.LittleEndian.Uint32(b)))
+	default:
+		return u.sized(op, b)
+	}
+	return nil
+}
+
+// sized reads a text, bytes or an integer whose length comes first.
+func (u *unpickler) sized(op byte, length []byte) error {
+	n := int(length[0])
+	if len(length) == 4 {
+		n = int(binary.LittleEndian.Uint32(length))
+	}
+	b, err := u.take(n)
+	if err != nil {
+		return err
+	}
+	if op == opLong1 || op == opLong4 {
+		u.long(b)
+		return nil
+	}
+	s := sortText
+	if op == opBinBytes || op == opShortBinBytes {
+		s, b = sortBytes, latin1(b)
+	}
+	at, err := u.word(b)
+	u.push(s, at)
+	return err
+}
+
+func (u *unpickler) float(s sort, f float64) {
+	u.push(s, int32(len(u.floats)))
+	u.floats = append(u.floats, f)
+	u.kept++
+}
+
+// long pushes an integer of bytes, the lowest first.
+func (u *unpickler) long(b []byte) {
+	if len(b) > 8 {
+		u.push(sortHuge, 0)
+		return
+	}
+	var n uint64
+	for i, c := range b {
+		n |= uint64(c) << (8 * i)
+	}
+	if shift := 64 - 8*len(b); shift < 64 {
+		n = uint64(int64(n<<shift) >> shift)
+	}
+	u.push(sortLong, int32(len(u.integers)))
+	u.integers = append(u.integers, int64(n))
+	u.kept++
+}
+
+// word is the place of a text.
+func (u *unpickler) word(b []byte) (textID, error) {
+	if at, ok := u.places[string(b)]; ok {
+		return at, nil
+	}
+	text := string(b)
+	if !utf8.ValidString(text) {
+		text = paired(text)
+	}
+	if len(u.texts) >= maxTexts {
+		return 0, rules.ErrLarge
+	}
+	at := u.place(text)
+	if len(u.names) < len(u.texts) {
+		u.names = append(u.names, u.labelOf[text])
+	}
+	return at, nil
+}
+
+// global takes a module and a name for a class.
+func (u *unpickler) global() error {
+	module, name := u.top(2), u.top(1)
+	if module.sort != sortText || name.sort != sortText {
+		return errPickle
+	}
+	u.drop(2)
+	switch word := u.texts[name.at]; u.texts[module.at] {
+	case "ast", "_ast":
+		u.push(sortClass, int32(u.classes[word]))
+		return nil
+	case "builtins":
+		if word == "complex" {
+			u.push(sortClass, int32(classComplex))
+			return nil
+		}
+		if word == "Ellipsis" {
+			u.push(sortEllipsis, 0)
+			return nil
+		}
+	}
+	return errPickle
+}
+
+// tuple makes a tuple of what is on the stack from a place on: the parts of a
+// complex number, or as many None as a node has fields, of which newer
+// interpreters make a node before they set them.
+func (u *unpickler) tuple(from int) error {
+	if from < 0 || from > len(u.stack) {
+		return errPickle
+	}
+	items := u.stack[from:]
+	made := value{sort: sortNothings}
+	if len(items) == 2 && items[0].sort == sortFloat && items[1].sort == sortFloat {
+		made = value{sortPair, items[1].at}
+	} else {
+		for _, item := range items {
+			if item.sort != sortNone {
+				return errPickle
+			}
+		}
+	}
+	u.stack = append(u.stack[:from], made)
+	return nil
+}
+
+// reduce takes a class and a tuple for an instance.
+func (u *unpickler) reduce() error {
+	callee, arguments := u.top(2), u.top(1)
+	if callee.sort != sortClass {
+		return errPickle
+	}
+	made := value{sortFresh, callee.at}
+	switch c := class(callee.at); {
+	case c == classComplex && arguments.sort == sortPair:
+		made = value{sortImaginary, arguments.at}
+	case c == classComplex || arguments.sort != sortNothings:
+		return errPickle
+	case c >= classLoad:
+		made = callee
+	}
+	u.drop(2)
+	u.stack = append(u.stack, made)
+	return nil
+}
+
+// making is the dict that is being made, if it is in a place of the stack.
+func (u *unpickler) making(at int) *dict {
+	if at < 0 || at >= len(u.stack) || u.stack[at].sort != sortDict || int(u.stack[at].at) != len(u.dicts)-1 {
+		return nil
+	}
+	return &u.dicts[len(u.dicts)-1]
+}
+
+// setItems puts what is on the stack from a place on into the dict below it.
+func (u *unpickler) setItems(from int) error {
+	d := u.making(from - 1)
+	if d == nil || d.first >= 0 || (len(u.stack)-from)%2 != 0 {
+		return errPickle
+	}
+	d.first = int32(len(u.fields))
+	for items := u.stack[from:]; len(items) > 0; items = items[2:] {
+		if items[0].sort != sortText {
+			return errPickle
+		}
+		switch name, v := u.names[items[0].at], items[1]; {
+		case fieldLine <= name && name <= fieldEndColumn:
+			if !d.set(name, v) {
+				return errPickle
+			}
+		case v.sort != sortNone:
+			u.fields = append(u.fields, field{name, v})
+		}
+	}
+	d.count = int32(len(u.fields)) - d.first
+	u.kept += int(d.count)
+	u.stack = u.stack[:from]
+	return nil
+}
+
+// set sets one number of a place, and reports whether it can be one.
+func (p *span) set(name label, v value) bool {
+	const wide = 1 << 24
+	if v.sort == sortNone {
+		return true
+	}
+	if v.sort != sortInteger || v.at < 0 || v.at >= wide {
+		return false
+	}
+	switch name {
+	case fieldLine:
+		p.line = v.at
+	case fieldColumn:
+		p.column = v.at
+	case fieldEndLine:
+		p.endLine = v.at
+	case fieldEndColumn:
+		p.endColumn = v.at
+	}
+	return true
+}
+
+// appendItems puts what is on the stack from a place on into the list below it.
+func (u *unpickler) appendItems(from int) error {
+	if from < 1 || from > len(u.stack) || u.stack[from-1].sort != sortList {
+		return errPickle
+	}
+	u.kept += len(u.stack) - from
+	list := &u.lists[u.stack[from-1].at]
+	if items := u.stack[from:]; *list != nil {
+		*list = append(*list, items...)
+	} else {
+		start := len(u.arena)
+		u.arena = append(u.arena, items...)
+		*list = u.arena[start:len(u.arena):len(u.arena)]
+	}
+	u.stack = u.stack[:from]
+	return nil
+}
+
+// build gives an instance its fields.
+func (u *unpickler) build() error {
+	d := u.making(len(u.stack) - 1)
+	if d == nil {
+		return errPickle
+	}
+	made := u.top(2)
+	switch {
+	case made.sort == sortClass && d.first < 0:
+	case made.sort == sortFresh && len(u.nodes) < maxSyntax:
+		n := node{class: class(made.at), first: max(d.first, 0), count: d.count, span: d.span}
+		if n.depth = u.depth(n); n.depth > maxDeep {
+			return rules.ErrDeep
+		}
+		made = value{sortNode, int32(len(u.nodes))}
+		u.nodes = append(u.nodes, n)
+	case made.sort == sortFresh:
+		return rules.ErrLarge
+	default:
+		return errPickle
+	}
+	u.dicts = u.dicts[:len(u.dicts)-1]
+	u.drop(2)
+	u.stack = append(u.stack, made)
+	return nil
+}
+
+// depth is that of a node, given those of its children.
+func (u *unpickler) depth(n node) int32 {
+	deepest := int32(0)
+	for _, f := range u.fields[n.first : n.first+n.count] {
+		switch f.value.sort {
+		case sortNode:
+			deepest = max(deepest, u.nodes[f.value.at].depth)
+		case sortList:
+			for _, item := range u.lists[f.value.at] {
+				if item.sort == sortNode {
+					deepest = max(deepest, u.nodes[item.at].depth)
+				}
+			}
+		}
+	}
+	return deepest + 1
+}
+
+func (u *unpickler) stop() error {
+	root := u.top(1)
+	if len(u.data) > 0 || len(u.stack) != 1 || len(u.marks) > 0 || root.sort != sortNode || u.nodes[root.at].class != classModule {
+		return errPickle
+	}
+	u.root, u.done = root.at, true
+	return nil
+}
+
+// latin1 is bytes as a text of as many characters.
+func latin1(b []byte) []byte {
+	text := make([]byte, 0, len(b))
+	for _, c := range b {
+		text = utf8.AppendRune(text, rune(c))
+	}
+	return text
+}
+
+// paired is a text in which surrogates were encoded as if they were characters:
+// with those that they mean in pairs.
+func paired(text string) string {
+	var units []uint16
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if r == utf8.RuneError && n == 1 && i+2 < len(text) && text[i] == 0xed && text[i+1] >= 0xa0 && text[i+1] < 0xc0 && text[i+2]&0xc0 == 0x80 {
+			r, n = rune(0xd000)|rune(text[i+1]&0x3f)<<6|rune(text[i+2]&0x3f), 3
+		}
+		units = utf16.AppendRune(units, r)
+		if i += n; utf16.IsSurrogate(r) {
+			units[len(units)-1] = uint16(r)
+		}
+	}
+	return string(utf16.Decode(units))
+}

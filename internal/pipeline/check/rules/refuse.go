@@ -1,0 +1,79 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"retort/internal/core"
+)
+
+// Place is where a finding is in the program as it was written: line and column
+// from 1 on, and its width on its first line, in code points.
+type Place func(f Finding) (line, column, width int)
+
+// Refusal is the error for a program that the level denies, nil if it does not.
+// The gravest finding is told in full, some more in a line each.
+func (r Report) Refusal(l Level, at Place) (e *core.Error, width int) {
+	worst := -1
+	for k, f := range r.Findings {
+		if l.of(f) == Deny && (worst < 0 || f.Severity > r.Findings[worst].Severity) {
+			worst = k
+		}
+	}
+	if worst < 0 {
+		return nil, 0
+	}
+	first := r.Findings[worst]
+	rule, _ := RuleOf(first.Rule)
+	e = &core.Error{Kind: core.KindPolicy, Op: "gate.rules", Message: first.message(), Hint: rule.Hint}
+	e.Line, e.Column, width = at(first)
+	e.Message += r.others(l, first.Rule, at)
+	return e, width
+}
+
+const (
+	maxOthers   = 4 // findings that are told beside the first, and warnings
+	maxWarnings = 4
+)
+
+// others tells of the first findings of the other rules that deny a program.
+func (r Report) others(l Level, rule string, at Place) string {
+	var b strings.Builder
+	said := map[string]bool{rule: true}
+	for _, f := range r.Findings {
+		if said[f.Rule] || l.of(f) != Deny {
+			continue
+		}
+		if said[f.Rule] = true; len(said) > 1+maxOthers {
+			fmt.Fprintf(&b, "\nand more")
+			break
+		}
+		line, _, _ := at(f)
+		fmt.Fprintf(&b, "\nalso: line %d: %s", line, f.message())
+	}
+	return b.String()
+}
+
+// message says what a finding is, with its rule.
+func (f Finding) message() string {
+	rule, _ := RuleOf(f.Rule)
+	if f.Detail == "" {
+		return fmt.Sprintf("%s (rule %s)", rule.Message, f.Rule)
+	}
+	return fmt.Sprintf("%s: %s (rule %s)", rule.Message, f.Detail, f.Rule)
+}
+
+// Warnings are what the level says of a program that it does not deny, a line each.
+func (r Report) Warnings(l Level, at Place) []string {
+	var list []string
+	said := map[string]bool{}
+	for _, f := range r.Findings {
+		if l.of(f) == Ignore || said[f.Rule] || len(list) == maxWarnings {
+			continue
+		}
+		said[f.Rule] = true
+		line, _, _ := at(f)
+		list = append(list, fmt.Sprintf("line %d: %s", line, f.message()))
+	}
+	return list
+}

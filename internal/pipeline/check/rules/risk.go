@@ -1,0 +1,206 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"retort/internal/core"
+)
+
+// RiskLevel says in a word how much is at stake.
+type RiskLevel string
+
+// The levels of risk.
+const (
+	RiskLow      RiskLevel = "low"      // below 25
+	RiskMedium   RiskLevel = "medium"   // 25 to 49
+	RiskHigh     RiskLevel = "high"     // 50 to 79
+	RiskCritical RiskLevel = "critical" // 80 and more
+)
+
+// Use is a tool that a program can call.
+type Use struct {
+	Tool   string // as programs write it: github.listIssues
+	Effect core.Effect
+	Loop   bool // it may be called more than once
+}
+
+// Risk is how much is at stake when a program runs, and why.
+type Risk struct {
+	Score   int // 0 to 100
+	Level   RiskLevel
+	Reasons []string // in words, what weighs most first
+	Uses    []Use    // the tools it can call, what goes furthest first
+	Unknown bool     // it computes which tools it calls, so that Uses are all
+	Impact  Impact
+
+	report Report
+}
+
+// Without is the risk as it would be without the uses that are told.
+func (r Risk) Without(told func(Use) bool) Risk {
+	rest := slices.DeleteFunc(slices.Clone(r.Uses), told)
+	return Weigh(r.report, rest, r.Unknown && len(rest) > 0)
+}
+
+// Reaches reports whether a program, or a skill that it uses, names what reaches for the network.
+func (r Risk) Reaches() bool {
+	return slices.ContainsFunc(r.report.Findings, func(f Finding) bool { return strings.HasPrefix(f.Rule, "network.") })
+}
+
+// Weights of the score.
+const (
+	weightRead        = 5
+	weightWrite       = 25
+	weightDestructive = 50
+	weightLoop        = 10 // of a write; twice for what cannot be taken back
+	weightMore        = 2  // for each further tool that does more than read
+	maxMore           = 10
+	weightUnknown     = 10
+	weightAcross      = 5 // what one server gives can go to another
+	weightWrites      = 3
+	weightDeletes     = 10
+	weightDomain      = 3
+	maxDomains        = 9
+	weightComplex     = 3
+)
+
+// weightOf is what the gravest finding of a severity adds.
+var weightOf = [...]int{0, 0, 3, 15, 40, 70}
+
+// Weigh finds the risk of a program that can call these tools; unknown says that
+// it computes which.
+func Weigh(r Report, uses []Use, unknown bool) Risk {
+	slices.SortStableFunc(uses, func(a, b Use) int { return int(b.Effect.Kind) - int(a.Effect.Kind) })
+	w := &weighing{risk: Risk{Uses: uses, Unknown: unknown, Impact: r.Impact, report: r}}
+	w.tools(uses, unknown)
+	w.files(r.Impact)
+	w.findings(r)
+	w.risk.Score = min(w.risk.Score, 100)
+	w.risk.Level = levelOf(w.risk.Score)
+	slices.SortStableFunc(w.parts, func(a, b part) int { return b.points - a.points })
+	for _, p := range w.parts {
+		w.risk.Reasons = append(w.risk.Reasons, p.reason)
+	}
+	return w.risk
+}
+
+func levelOf(score int) RiskLevel {
+	switch {
+	case score >= 80:
+		return RiskCritical
+	case score >= 50:
+		return RiskHigh
+	case score >= 25:
+		return RiskMedium
+	}
+	return RiskLow
+}
+
+type part struct {
+	points int
+	reason string
+}
+
+type weighing struct {
+	risk  Risk
+	parts []part
+}
+
+func (w *weighing) add(points int, format string, args ...any) {
+	if points <= 0 {
+		return
+	}
+	w.risk.Score += points
+	w.parts = append(w.parts, part{points, fmt.Sprintf(format, args...)})
+}
+
+// tools weighs what can be called: the furthest effect counts, the others a little.
+func (w *weighing) tools(uses []Use, unknown bool) {
+	if len(uses) == 0 {
+		return
+	}
+	names := map[core.EffectKind][]string{}
+	for _, u := range uses {
+		names[u.Effect.Kind] = append(names[u.Effect.Kind], u.Tool)
+	}
+	most, subject := uses[0], "it can call "
+	if unknown {
+		subject = fmt.Sprintf("it computes which of %d tools it calls, such as ", len(uses))
+	}
+	points := [...]int{weightRead, weightWrite, weightDestructive}[most.Effect.Kind]
+	w.add(points, "%s%s, %s: %s", subject, listed(names[most.Effect.Kind]), meaning[most.Effect.Kind], most.Effect.Reason)
+	beyond := len(names[core.EffectWrite]) + len(names[core.EffectDestructive])
+	w.add(min(maxMore, weightMore*(beyond-1)), "%d tools do more than read", beyond)
+	if unknown {
+		w.add(weightUnknown, "nobody can tell before it runs what it calls")
+	}
+	w.looped(uses)
+	w.across(uses)
+}
+
+var meaning = [...]string{"which only reads", "which changes something", "which cannot be taken back"}
+
+func (w *weighing) looped(uses []Use) {
+	for _, u := range uses { // what goes furthest is first
+		if u.Loop && u.Effect.Kind > core.EffectRead {
+			w.add(weightLoop*int(u.Effect.Kind), "it may call %s many times", u.Tool)
+			return
+		}
+	}
+}
+
+// across weighs that what one server gives can be sent to another.
+func (w *weighing) across(uses []Use) {
+	from, to := map[string]bool{}, ""
+	for _, u := range uses {
+		server, _, _ := strings.Cut(u.Tool, ".")
+		if u.Effect.Kind == core.EffectRead {
+			from[server] = true
+		} else if to == "" {
+			to = server
+		}
+	}
+	delete(from, to)
+	if to != "" && len(from) > 0 {
+		w.add(weightAcross, "what it reads elsewhere can go to %s", to)
+	}
+}
+
+func (w *weighing) files(m Impact) {
+	if len(m.Writes) > 0 {
+		w.add(weightWrites, "it writes %s", listed(m.Writes))
+	}
+	if len(m.Deletes) > 0 {
+		w.add(weightDeletes, "it deletes %s", listed(m.Deletes))
+	}
+	w.add(min(maxDomains, weightDomain*len(m.Domains)), "it names %s", listed(m.Domains))
+}
+
+// findings weighs what the rules found: the gravest counts, the others a little.
+func (w *weighing) findings(r Report) {
+	worst := -1
+	for k, f := range r.Findings {
+		if worst < 0 || f.Severity > r.Findings[worst].Severity {
+			worst = k
+		}
+	}
+	if worst >= 0 {
+		f := r.Findings[worst]
+		w.add(weightOf[min(f.Severity, Critical)], "%s", f.message())
+		w.add(min(maxMore, weightMore*(len(r.Findings)-1)), "%d places are told of by rules", len(r.Findings))
+	}
+	if r.Complexity > complexFunction {
+		w.add(weightComplex, "it has %d branches in one function", r.Complexity)
+	}
+}
+
+// listed names the first of a list.
+func listed(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

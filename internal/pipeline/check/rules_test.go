@@ -1,0 +1,45 @@
+package check
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/pipeline/check/python/parsertest"
+	"retort/internal/pipeline/check/rules"
+	"retort/internal/pipeline/check/typescript"
+)
+
+// TestExamples holds every rule to its examples: what fires and what must not.
+func TestExamples(t *testing.T) {
+	p, tools := parsertest.NewInterpreter(t), demoTools(t)
+	g := newGate(t, p, rules.Maximum)
+	for _, r := range rules.Rules() {
+		for _, list := range [][]rules.Example{r.Fires, r.Passes} {
+			for _, e := range list {
+				found := findings(t, g, e, tools)
+				fires := slices.ContainsFunc(found, func(f rules.Finding) bool { return f.Rule == r.ID })
+				if wanted := len(r.Fires) > 0 && &list[0] == &r.Fires[0]; fires != wanted {
+					t.Errorf("%s: fires %v, want %v: %v\n%s", r.ID, fires, wanted, found, e.Code)
+				}
+			}
+		}
+	}
+}
+
+// findings are what the rules say of an example, whatever else is wrong with it.
+func findings(t *testing.T, g *Gate, e rules.Example, tools *core.Toolset) []rules.Finding {
+	t.Helper()
+	var report rules.Report
+	var refusal *core.Error
+	if e.Language == rules.Python {
+		report, refusal = g.python.Judge(context.Background(), e.Code)
+	} else {
+		report, refusal = g.typescript.Judge(context.Background(), typescript.Source{Code: e.Code, Language: core.TypeScript})
+	}
+	if refusal != nil {
+		t.Errorf("%s\n%s", refusal.Message, e.Code)
+	}
+	return report.Findings
+}

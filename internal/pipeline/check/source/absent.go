@@ -1,0 +1,89 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+
+	"retort/internal/core"
+)
+
+// Words say in the spelling of one language what is wrong with a name.
+type Words struct {
+	Server    func(*core.Server) string
+	Tool      func(*core.Tool) string
+	Signature func(*core.Tool) string // its call in one line
+}
+
+// Refused is why a tool that exists may not be seen; nil if it does not exist. s
+// is its server, nil if name is a whole name.
+func Refused(tools *core.Toolset, s *core.Server, name string) *core.Error {
+	if s != nil {
+		name = s.Name + "." + name
+	}
+	return tools.Refused(name)
+}
+
+// NoTool is for a tool that s does not have.
+func (w Words) NoTool(s *core.Server, name string) (message, hint string) {
+	message = fmt.Sprintf("%s has no tool %q", w.Server(s), name)
+	names := make([]string, len(s.Tools))
+	for i, t := range s.Tools {
+		names[i] = w.Tool(t)
+	}
+	if t, ok := s.On(name); ok {
+		return message + ". Did you mean " + w.Tool(t) + "?", w.Signature(t)
+	}
+	near := core.Nearest(name, names, 3)
+	switch {
+	case len(near) == 1:
+		t, _ := s.On(near[0])
+		return message + ". Did you mean " + near[0] + "?", w.Signature(t)
+	case len(near) > 1:
+		return message + ". Did you mean " + OrList(near) + "?", ""
+	case len(names) <= 12:
+		return message, w.Server(s) + " has " + strings.Join(names, ", ")
+	}
+	return message, fmt.Sprintf("search_tools with server %q finds its tools by what they do", s.Name)
+}
+
+// NoServer is for a name that may be that of a server, or a tool's whole name.
+func (w Words) NoServer(tools *core.Toolset, name string) (message, hint string) {
+	if strings.Contains(name, "__") || strings.Contains(name, ".") {
+		return w.noQualified(tools, name)
+	}
+	message = fmt.Sprintf("there is no server %q", name)
+	var names []string
+	for _, s := range tools.Servers {
+		names = append(names, w.Server(s))
+	}
+	if near := core.Nearest(name, names, 3); len(near) > 0 {
+		return message + ". Did you mean " + OrList(near) + "?", ""
+	}
+	if len(names) == 0 {
+		return message, "no server is configured"
+	}
+	return message, "there are " + strings.Join(names[:min(20, len(names))], ", ")
+}
+
+// noQualified is for a tool's whole name.
+func (w Words) noQualified(tools *core.Toolset, name string) (message, hint string) {
+	e := tools.NotFound(name)
+	var names []string
+	for _, s := range tools.Servers {
+		for _, t := range s.Tools {
+			names = append(names, w.Server(s)+"."+w.Tool(t))
+		}
+	}
+	if near := core.Nearest(name, names, 3); len(near) > 0 {
+		return e.Message, "did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return e.Message, e.Hint
+}
+
+// OrList is a list for people: "a, b or c".
+func OrList(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}

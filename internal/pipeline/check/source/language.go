@@ -1,0 +1,250 @@
+package source
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+
+	"retort/internal/core"
+)
+
+// Recognized is the language that a program without one is taken to be in.
+type Recognized struct {
+	Language core.Language // TypeScript or Python
+	Sure     bool          // nothing in the text speaks for the other language
+}
+
+// leastPython is the lowest score at which a text with no signs of TypeScript counts as Python. A lower score can
+// come from what both languages share, such as a call to a method named get.
+const leastPython = 2
+
+// recognizable bounds how much of a text is looked at, in bytes.
+const recognizable = 16 << 10
+
+// Recognize tells the language of a program by its syntax: by the info string of a Markdown fence, else by what only
+// one of the two languages has. It looks at the text alone, so that the same text always has the same language. A text
+// that has nothing of Python is TypeScript.
+func Recognize(code string) Recognized {
+	if lang := fenced(code); lang != "" {
+		return Recognized{lang, true}
+	}
+	pieces := Pieces(code)
+	text := pieces[len(pieces)-1].Code
+	text = text[:min(len(text), recognizable)]
+	python, script := pythonSyntax().score(withoutPython(text)), scriptSyntax().score(withoutScript(text))
+	if python > script && python >= leastPython {
+		return Recognized{core.Python, script == 0}
+	}
+	return Recognized{core.TypeScript, python == 0 && script > 0}
+}
+
+// fenced is the language that the info string of the first fence names; "" if it names none.
+func fenced(code string) core.Language {
+	at, _ := openingFence(strings.SplitAfter(code, "\n"))
+	if at < 0 {
+		return ""
+	}
+	_, info := Fence(strings.SplitAfter(code, "\n")[at])
+	word, _, _ := strings.Cut(strings.ToLower(info), " ")
+	switch word {
+	case "py", "python", "python3":
+		return core.Python
+	case "ts", "typescript":
+		return core.TypeScript
+	case "js", "javascript", "mjs":
+		return core.JavaScript
+	}
+	return ""
+}
+
+// evidence is a pattern that speaks for a language, and how much it does.
+type evidence struct {
+	weight  int
+	pattern *regexp.Regexp
+}
+
+type syntaxOf []evidence
+
+// score adds the weights of what occurs in a text.
+func (s syntaxOf) score(text string) int {
+	total := 0
+	for _, e := range s {
+		if e.pattern.MatchString(text) {
+			total += e.weight
+		}
+	}
+	return total
+}
+
+// pythonSyntax returns patterns that match Python and not TypeScript, for a text without strings and comments. The first
+// call compiles them: every process of Retort loads this package, and few need the patterns.
+var pythonSyntax = sync.OnceValue(func() syntaxOf {
+	return syntaxOf{
+		{4, regexp.MustCompile(`(?m)^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(`)},
+		{4, regexp.MustCompile(`(?m)^[ \t]*class[ \t]+\w+[ \t]*(?:\([^)\n]*\))?[ \t]*:`)},
+		{4, regexp.MustCompile(`(?m)^[ \t]*(?:if|elif|while|with|except|match|case|async with)\b[^\n{};]*:[ \t]*$`)},
+		{4, regexp.MustCompile(`(?m)^[ \t]*(?:else|try|finally|except)[ \t]*:`)},
+		{4, regexp.MustCompile(`(?m)^[ \t]*(?:async[ \t]+)?for[ \t]+[\w, \t()*]+[ \t]in[ \t][^\n{};]*:`)},
+		{4, regexp.MustCompile(`(?m)^[ \t]*from[ \t]+[\w.]+[ \t]+import\b`)},
+		{3, regexp.MustCompile(`(?m)^[ \t]*import[ \t]+\w[\w.]*(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*\w[\w.]*(?:[ \t]+as[ \t]+\w+)?)*[ \t]*$`)},
+		{4, regexp.MustCompile(`[\w)\]}"'][ \t\n]+for[ \t]+\w+(?:[ \t]*,[ \t]*\w+)*[ \t]+in[ \t]`)},
+		{3, regexp.MustCompile(`[\w)\]}"'][ \t]+(?:not[ \t]+in|is[ \t]+not|is|and|or)[ \t]+[\w(\["'{-]`)},
+		{3, regexp.MustCompile(`(?:^|[=(,\[:]|\b(?:if|and|or|return|while))[ \t]*not[ \t]+[\w(]`)},
+		{3, regexp.MustCompile(`\b(?:None|True|False)\b`)},
+		{3, regexp.MustCompile(`\blambda\b[^:\n]*:`)},
+		{3, regexp.MustCompile(`\b[fFrRbB]{1,2}""`)}, // a string with a prefix, of which the text is gone
+		{3, regexp.MustCompile(`:=`)},
+		{3, regexp.MustCompile(`(?m)^[ \t]*(?:pass|raise(?:[ \t]+\w.*)?|(?:global|nonlocal|del|assert)[ \t]+\w[^=;]*)$`)},
+		{2, regexp.MustCompile(`(?m)(?:^|[^.\w])(?:len|print|range|str|int|float|dict|list|set|tuple|sorted|enumerate|zip|isinstance|getattr|setattr|hasattr|sum|eval|repr|open)\(`)},
+		{2, regexp.MustCompile(`(?m)(?:^|[^.\w])(?:read_file|write_file|list_files|search_tools|load_skill|call_mcp_tool|exec_command)\(`)},
+		{2, regexp.MustCompile(`\bjson\.(?:loads|dumps|load|dump)\(|\basyncio\.|\bre\.(?:sub|findall|match|search|compile)\(`)},
+		{2, regexp.MustCompile(`[(,][ \t\n]*[a-z_]\w*=[^=>]`)}, // keyword arguments
+		{1, regexp.MustCompile(`\w\.(?:get|items|keys|values|append|split|join|strip|format|lower|upper)\(`)},
+		{1, regexp.MustCompile(`\b[a-z]+\.[a-z]+_[a-z_]+\(`)},
+		{1, regexp.MustCompile(`(?m)^\w+[ \t]*=[ \t]*[^=> \t][^;]*$`)},
+		{3, regexp.MustCompile(`[(,][ \t\n]*\*\*\w|\b__(?:import|builtins|name)__\b`)},
+		{2, regexp.MustCompile(`(?m)^exec\((?:[^"'\n]|["']{2}\.)`)},       // of TypeScript's, the first argument is a text
+		{2, regexp.MustCompile(`(?m)^result[ \t]*=[ \t]*[^=> \t][^;]*$`)}, // the result of a program
+		{1, regexp.MustCompile(`(?m)^[ \t]*#(?:[ \t!]|$)`)},
+	}
+})
+
+// scriptSyntax returns patterns that match TypeScript or JavaScript and not Python. The first call compiles them.
+var scriptSyntax = sync.OnceValue(func() syntaxOf {
+	return syntaxOf{
+		{4, regexp.MustCompile(`(?m)^return\b`)}, // at the top level
+		{4, regexp.MustCompile(`\b(?:const|let|var)[ \t]+[\w$\[{]`)},
+		{4, regexp.MustCompile(`=>`)},
+		{4, regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+(?:default|const|let|async|function|class|type|interface|\{|\*)|(?:declare|interface|enum|namespace|abstract)[ \t]+\w)`)},
+		{4, regexp.MustCompile(`\bfunction\b[ \t]*\*?[ \t]*\w*[ \t]*[(<]`)},
+		{4, regexp.MustCompile(`(?m)^[ \t]*import[ \t]*(?:type[ \t]+)?[\w$*{][^;\n]*\bfrom[ \t]*["']|^[ \t]*import[ \t]*["']`)},
+		{4, regexp.MustCompile(`===|!==|&&|\|\||\?\.|\?\?|\+\+[;)\n]`)},
+		{3, regexp.MustCompile(`\bnew[ \t]+[A-Z]\w*[ \t]*[(<]`)},
+		{3, regexp.MustCompile(`;[ \t]*(?:\n|$)`)},
+		{3, regexp.MustCompile(`\)[ \t]*\{[ \t]*\n|\}[ \t]*(?:else|catch|finally|while)\b|\b(?:if|while|for|switch|catch)[ \t]*\([^\n]*\)[ \t]*\{`)},
+		{3, regexp.MustCompile(`\b(?:null|undefined|typeof|instanceof|console\.\w+|Promise\.\w+|Object\.\w+|JSON\.(?:parse|stringify)|Math\.[a-z]\w+)\b`)},
+		{3, regexp.MustCompile(`[=(,:\[][ \t]*!\w|\bthrow[ \t]+\w|\bcatch[ \t]*[({]`)},
+		{3, regexp.MustCompile("`")},
+		{2, regexp.MustCompile(`\b(?:true|false)\b`)},
+		{2, regexp.MustCompile(`\(\{[ \t\n]*[\w$]+[ \t]*[,:}]`)},
+		{2, regexp.MustCompile(`\{[ \t\n]*[a-zA-Z_$][\w$]*[ \t]*:[ \t]*[^\n]`)}, // an object with a name for a key, not a text
+		{2, regexp.MustCompile(`\b[a-z]+[A-Z]\w*\(`)},
+		{1, regexp.MustCompile(`\.(?:length|map|filter|push|slice|includes|forEach|reduce|toString|then)\b`)},
+		{1, regexp.MustCompile(`\bawait\b`)},
+		{1, regexp.MustCompile(`(?m)^[ \t]*(?://|/\*)`)},
+	}
+})
+
+// withoutPython is a text in which strings of Python are empty and comments are gone. Lines that only TypeScript has as
+// comments are gone, too: what they say is in no language.
+func withoutPython(text string) string {
+	return emptied(commentLine().ReplaceAllString(text, ""), func(rest string) (opening string, multiline bool) {
+		switch {
+		case strings.HasPrefix(rest, `"""`), strings.HasPrefix(rest, `'''`):
+			return rest[:3], true
+		case rest[0] == '"', rest[0] == '\'':
+			return rest[:1], false
+		case rest[0] == '`': // of TypeScript
+			return rest[:1], true
+		}
+		return "", false
+	}, "#")
+}
+
+// commentLine is a line that is a comment of TypeScript as a whole.
+var commentLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*//.*$|(?s)/\*.*?\*/`) })
+
+// withoutScript is a text in which strings of TypeScript are empty and comments are gone.
+func withoutScript(text string) string {
+	text = hashLine().ReplaceAllString(text, "")
+	return emptied(text, func(rest string) (opening string, multiline bool) {
+		switch {
+		case strings.HasPrefix(rest, "/*"):
+			return "/*", true
+		case strings.HasPrefix(rest, `"""`), strings.HasPrefix(rest, `'''`): // of Python
+			return rest[:3], true
+		case rest[0] == '"', rest[0] == '\'':
+			return rest[:1], false
+		case rest[0] == '`':
+			return rest[:1], true
+		}
+		return "", false
+	}, "//")
+}
+
+// hashLine is a line that is a comment of Python as a whole.
+var hashLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*#[^\n]*$`) })
+
+// emptied is a text without comments, which begin with comment and end with the line, and without what is in strings.
+func emptied(text string, opens func(rest string) (opening string, multiline bool), comment string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		rest := text[i:]
+		opening, multiline := opens(rest)
+		switch {
+		case opening != "":
+			n := stringEnd(rest, opening, multiline)
+			b.WriteString(quotesOf(opening))
+			i += n
+		case strings.HasPrefix(rest, comment):
+			i += lineEnd(rest)
+		default:
+			b.WriteByte(rest[0])
+			i++
+		}
+	}
+	return b.String()
+}
+
+// quotesOf is what stays of a string.
+func quotesOf(opening string) string {
+	switch opening {
+	case "`":
+		return "``"
+	case "/*":
+		return ""
+	}
+	return `""`
+}
+
+// stringEnd is how many bytes a string has that begins a text. One that is not closed ends with the line, or with the
+// text if it may have several lines.
+func stringEnd(text, opening string, multiline bool) int {
+	closing := opening
+	if opening == "/*" {
+		closing = "*/"
+	}
+	for i := len(opening); i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && opening != "/*":
+			i++
+		case !multiline && text[i] == '\n':
+			return i
+		case strings.HasPrefix(text[i:], closing):
+			return i + len(closing)
+		}
+	}
+	return len(text)
+}
+
+func lineEnd(text string) int {
+	if at := strings.IndexByte(text, '\n'); at >= 0 {
+		return at
+	}
+	return len(text)
+}
+
+// Guessed is the refusal of a program whose language was recognized, and not named. It says so where another language
+// may be why it was refused.
+func (r Recognized) Guessed(e *core.Error) *core.Error {
+	if e.Kind != core.KindSyntax && (r.Sure || e.Kind != core.KindType) {
+		return e
+	}
+	other := core.Python
+	if r.Language == core.Python {
+		other = core.TypeScript
+	}
+	c := *e
+	c.Hint = strings.TrimPrefix(c.Hint+"; ", "; ") + "no language was named, and by its syntax it was read as " + string(r.Language) + ": if it is " + string(other) + ", say language: \"" + string(other) + "\""
+	return &c
+}

@@ -1,0 +1,20 @@
+package source
+
+import (
+	"retort/internal/core"
+	"retort/internal/pipeline/check/rules"
+)
+
+// Passed is a skill that has passed: as a program that imports it needs it.
+type Passed struct {
+	core.Skill
+	Module    core.Module // without its global
+	Functions []Function
+	Tools     []*core.Tool // those it can reach by itself; all of them if Unknown
+	Unknown   bool
+	Uses      []string // skills that it imports, sorted
+	Warnings  []string
+	Report    rules.Report
+	// Locate turns a line and column of the module's code into those of the skill's.
+	Locate func(line, column int) (int, int)
+}

@@ -1,0 +1,54 @@
+package typescript
+
+import (
+	"github.com/microsoft/typescript-go/tsc"
+
+	"retort/internal/core"
+	"retort/internal/pipeline/check/source"
+)
+
+// learned says that a program names tools whose answers are only known from earlier ones.
+func (r *reach) learned() bool {
+	for s, needs := range r.servers {
+		for _, t := range s.Tools {
+			if t.Learned != nil && (needs.whole || needs.tools[t]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// advised takes out of diagnostics those that are about fields which no answer had so far.
+func (p *program) advised(diagnostics []tsc.Diagnostic) (others []tsc.Diagnostic, advice []finding) {
+	for _, d := range diagnostics {
+		t := p.answering(d)
+		if t == nil {
+			others = append(others, d)
+			continue
+		}
+		l := d.Lack
+		u := source.Unseen{Tool: t, Name: l.Name, Has: l.Has, Near: l.Near, List: l.List, Type: l.Type, Loose: l.Loose, Tried: l.Tried}
+		if !d.Erased && !l.Partly && u.Tells() {
+			advice = append(advice, finding{message: u.Words(p.tools.Qualified(t)), start: d.Start, end: d.End, server: t.Server, tool: t.Name, advice: true})
+		}
+	}
+	return others, advice
+}
+
+// answering is the tool of whose learned type a diagnostic misses a member, or nil.
+func (p *program) answering(d tsc.Diagnostic) *core.Tool {
+	if d.Lack == nil {
+		return nil
+	}
+	s := p.serverOf(d.Lack.File)
+	if s == nil {
+		return nil
+	}
+	for _, t := range s.Tools {
+		if t.Learned != nil && "/"+toolPath(s, t)+".d.ts" == d.Lack.File {
+			return t
+		}
+	}
+	return nil
+}

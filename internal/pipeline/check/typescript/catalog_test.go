@@ -1,0 +1,82 @@
+package typescript
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/microsoft/typescript-go/tsc"
+
+	"retort/internal/core"
+)
+
+// checkCatalog checks that the declarations of every tool compile: once all
+// together in a program that names each, and once more as themselves.
+func checkCatalog(t *testing.T, tools *core.Toolset) {
+	t.Helper()
+	c := newChecker(t)
+	for _, s := range tools.Servers {
+		var b strings.Builder
+		fmt.Fprintf(&b, "import * as server from './servers/%s';\nconst all: any[] = [];\n", s.TypeScript)
+		for _, tool := range s.Tools {
+			fmt.Fprintf(&b, "all.push((x: any) => server.%s(x));\n", tool.TypeScript)
+		}
+		checked, refusal := c.Check(context.Background(), Source{Code: b.String() + "return all.length;\n", Language: core.TypeScript}, tools)
+		if refusal != nil {
+			t.Errorf("%s: %s\n%s", s.Name, refusal.Message, refusal.Frame)
+			continue
+		}
+		if len(checked.Warnings) > 0 {
+			t.Errorf("%s: %s", s.Name, checked.Warnings)
+		}
+		if len(checked.Tools) != len(s.Tools) {
+			t.Errorf("%s: %d of %d tools are reached", s.Name, len(checked.Tools), len(s.Tools))
+		}
+		for _, tool := range s.Tools {
+			checkDeclaration(t, c, tool)
+		}
+	}
+}
+
+// checkDeclaration checks a declaration as if it were a program: the check of
+// a program does not look into declaration files.
+func checkDeclaration(t *testing.T, c *Checker, tool *core.Tool) {
+	t.Helper()
+	text := strings.ReplaceAll("\n"+c.wrappers.declaration(declared{tool, true}), "\nexport function ", "\nexport declare function ")
+	ctx := context.Background()
+	compiler, err := c.compilers.take(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.compilers.give(compiler)
+	src, err := compiler.parse(ctx, text, tsc.TypeScript)
+	if err != nil {
+		t.Errorf("%s.%s: %v", tool.Server, tool.Name, err)
+		return
+	}
+	found := src.Errors()
+	if len(found) == 0 {
+		result, err := compiler.check(ctx, src, tsc.Input{Strict: true}, false)
+		if err != nil {
+			t.Errorf("%s.%s: %v", tool.Server, tool.Name, err)
+			return
+		}
+		found = result.Diagnostics
+	}
+	for _, d := range found {
+		t.Errorf("%s.%s: %d:%d TS%d %s\n%s", tool.Server, tool.Name, d.Line, d.Column, d.Code, d.Message, text)
+	}
+}
+
+func TestCatalog(t *testing.T) { checkCatalog(t, catalog(t, "../../emit/testdata/catalog/*.json")) }
+
+func TestCatalogs(t *testing.T) {
+	dir := os.Getenv("RETORT_CATALOGS")
+	if dir == "" {
+		t.Skip("RETORT_CATALOGS names no directory of tools/list answers")
+	}
+	checkCatalog(t, catalog(t, filepath.Join(dir, "*.json")))
+}

@@ -1,0 +1,342 @@
+package typescript
+
+import (
+	"bufio"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/microsoft/typescript-go/tsc"
+
+	"retort/internal/pipeline/check/rules"
+)
+
+// The compiler cannot be stopped: types that double grow without an end, and so
+// does the time and memory that it needs for them. So it works in processes of
+// its own, one program at a time each, which end with a program that takes too
+// long. A process that has done well checks the next program.
+
+// Start starts a process that calls Serve, and returns its other end. Closing
+// that ends the process at once.
+type Start func() (io.ReadWriteCloser, error)
+
+const (
+	// checkTime is how long one program may occupy a process: longer than the
+	// compiler's own deadline.
+	checkTime = 7 * time.Second
+	// rest is how long processes are kept that only many programs at once need.
+	rest = 30 * time.Second
+	// maxMessage bounds, in bytes, what a process answers.
+	maxMessage = 128 << 20
+)
+
+// request asks for one of the two steps of package tsc.
+type request struct {
+	Text  string // to be parsed
+	Kind  tsc.Kind
+	Input *tsc.Input // if it is set, the text parsed last is checked against it
+}
+
+// response has an error or the answer to its request.
+type response struct {
+	Parsed  tsc.Parsed
+	Report  rules.Report // with Parsed
+	Checked tsc.Checked
+	Early   bool // Checked is there with Parsed, for a program that reaches no server
+	Fault   string
+	Reason  int // index in reasons, +1
+	Line    int
+}
+
+// reasons are the errors of package tsc that keep their meaning on the way.
+var reasons = []error{tsc.ErrTooLarge, tsc.ErrTooDeep, tsc.ErrUnclear, tsc.ErrTime, tsc.ErrBusy, tsc.ErrInternal}
+
+// fault is the error in a response, as Serve had it.
+type fault struct {
+	text   string
+	reason error
+}
+
+func (f *fault) Error() string { return f.text }
+func (f *fault) Unwrap() error { return f.reason }
+
+func (r *response) fail(err error) {
+	r.Fault = err.Error()
+	for i, reason := range reasons {
+		if errors.Is(err, reason) {
+			r.Reason = i + 1
+		}
+	}
+	var refusal *tsc.Refusal
+	if errors.As(err, &refusal) {
+		r.Line = refusal.Line
+	}
+}
+
+func (r *response) err() error {
+	if r.Fault == "" {
+		return nil
+	}
+	f := &fault{text: r.Fault, reason: tsc.ErrInternal}
+	if r.Reason > 0 && r.Reason <= len(reasons) {
+		f.reason = reasons[r.Reason-1]
+	}
+	if r.Line > 0 {
+		f.reason = &tsc.Refusal{Err: f.reason, Line: r.Line}
+	}
+	return f
+}
+
+// compilers are the processes.
+type compilers struct {
+	start Start
+	slots chan struct{} // one for each process that is in use
+
+	mu     sync.Mutex
+	limit  time.Duration // time limit per program; it applies to processes started from now on
+	idle   []*process
+	made   bool          // a process was started before
+	warmed chan struct{} // closed when the process that warm started is ready; nil if it started none
+	closed bool
+	thin   *time.Timer
+}
+
+func newCompilers(start Start) *compilers {
+	c := &compilers{start: start, limit: checkTime, slots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))}
+	c.thin = time.AfterFunc(rest, c.keepOne)
+	return c
+}
+
+// take gives a process for one program.
+func (c *compilers) take(ctx context.Context) (*process, error) {
+	select {
+	case c.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ended(ctx, tsc.ErrBusy)
+	}
+	if warmed := c.warming(); warmed != nil {
+		select {
+		case <-warmed:
+		case <-ctx.Done():
+			<-c.slots
+			return nil, ended(ctx, tsc.ErrBusy)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		<-c.slots
+		return nil, errClosed
+	}
+	c.made = true
+	if n := len(c.idle); n > 0 {
+		p := c.idle[n-1]
+		c.idle = c.idle[:n-1]
+		return p, nil
+	}
+	return newProcess(c.start, c.limit), nil
+}
+
+// warming returns a channel that is closed when the process that warm started is ready, or nil if
+// warm started none. take waits for it instead of starting a second process.
+func (c *compilers) warming() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.warmed
+}
+
+// warm starts a process if none was started before, and returns when it is ready. It has the process
+// check an empty program, for which the compiler parses the declarations that all programs have.
+func (c *compilers) warm() {
+	p := c.first()
+	if p == nil {
+		return
+	}
+	_, _ = p.parse(context.Background(), "", tsc.TypeScript) // an error would happen again for the first program, which reports it
+	c.give(p)
+	close(c.warmed)
+}
+
+// first returns the process that warm starts, or nil if one was started before.
+func (c *compilers) first() *process {
+	c.slots <- struct{}{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.made {
+		<-c.slots
+		return nil
+	}
+	c.made, c.warmed = true, make(chan struct{})
+	return newProcess(c.start, c.limit)
+}
+
+// give takes a process back. One that failed is ended.
+func (c *compilers) give(p *process) {
+	defer func() { <-c.slots }()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p.broken || c.closed {
+		p.close()
+		return
+	}
+	c.idle = append(c.idle, p)
+	c.thin.Reset(rest)
+}
+
+func (c *compilers) keepOne() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.idle) > 1 {
+		c.idle[0].close()
+		c.idle = c.idle[1:]
+	}
+}
+
+// close ends the processes. Programs that are being checked end as failed.
+func (c *compilers) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.thin.Stop()
+	for _, p := range c.idle {
+		p.close()
+	}
+	c.idle = nil
+	c.mu.Unlock()
+	for range cap(c.slots) { // nobody has a process any more
+		c.slots <- struct{}{}
+	}
+	for range cap(c.slots) {
+		<-c.slots
+	}
+}
+
+var errClosed = fmt.Errorf("%w: it is closed", tsc.ErrInternal)
+
+// ended is the error for a context that ended: reason, unless it was cancelled.
+func ended(ctx context.Context, reason error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	return reason
+}
+
+// process is the other end of a Serve. One goroutine uses it at a time.
+type process struct {
+	start  Start
+	limit  time.Duration
+	conn   io.ReadWriteCloser
+	in     *gob.Decoder
+	bound  *io.LimitedReader
+	out    *gob.Encoder
+	buffer *bufio.Writer
+	broken bool
+	early  *tsc.Checked // of what was parsed last
+	report rules.Report // of that too
+}
+
+func newProcess(start Start, limit time.Duration) *process {
+	return &process{start: start, limit: limit}
+}
+
+// connect starts the process itself.
+func (p *process) connect() (err error) {
+	if p.conn, err = p.start(); err != nil {
+		p.broken = true
+		return fmt.Errorf("%w: %w", tsc.ErrInternal, err)
+	}
+	p.bound = &io.LimitedReader{R: bufio.NewReaderSize(p.conn, 64<<10)}
+	p.in = gob.NewDecoder(p.bound)
+	p.buffer = bufio.NewWriterSize(p.conn, 64<<10)
+	p.out = gob.NewEncoder(p.buffer)
+	return nil
+}
+
+func (p *process) close() {
+	if p.conn != nil {
+		_ = p.conn.Close()
+	}
+}
+
+// parse is Compiler.Parse. A process that turns out to be gone, as after the
+// system was short of memory, is replaced.
+func (p *process) parse(ctx context.Context, text string, kind tsc.Kind) (*tsc.Source, error) {
+	reused := p.conn != nil
+	answer, err := p.ask(ctx, request{Text: text, Kind: kind})
+	if reused && errors.Is(err, errGone) && ctx.Err() == nil {
+		p.close()
+		*p = *newProcess(p.start, p.limit)
+		answer, err = p.ask(ctx, request{Text: text, Kind: kind})
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.early, p.report = nil, answer.Report
+	if answer.Early {
+		p.early = &answer.Checked
+	}
+	return answer.Parsed.Source(text), nil
+}
+
+// check is Compiler.Check for what was parsed last. bare says that in is what is
+// there for every program.
+func (p *process) check(ctx context.Context, src *tsc.Source, in tsc.Input, bare bool) (*tsc.Result, error) {
+	if bare && p.early != nil {
+		return p.early.Result(src)
+	}
+	answer, err := p.ask(ctx, request{Input: &in})
+	if errors.Is(err, errGone) {
+		return nil, errCrash
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answer.Checked.Result(src)
+}
+
+var (
+	errGone  = fmt.Errorf("%w: its process ended", tsc.ErrInternal)
+	errCrash = errors.New("the type check used up the memory that it may have")
+)
+
+// ask sends a request and waits for the answer. The process is broken after
+// anything but an answer, and after one that leaves work behind.
+func (p *process) ask(ctx context.Context, r request) (*response, error) {
+	if p.conn == nil {
+		if err := p.connect(); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.limit)
+	defer cancel()
+	release := context.AfterFunc(ctx, p.close)
+	answer, err := p.exchange(r)
+	inTime := release()
+	switch {
+	case !inTime:
+		p.broken = true
+		return nil, ended(ctx, tsc.ErrTime)
+	case err != nil:
+		p.broken = true
+		return nil, fmt.Errorf("%w: %w", errGone, err)
+	}
+	err = answer.err()
+	p.broken = errors.Is(err, tsc.ErrTime) || errors.Is(err, tsc.ErrInternal)
+	return answer, err
+}
+
+func (p *process) exchange(r request) (*response, error) {
+	if err := p.out.Encode(&r); err != nil {
+		return nil, err
+	}
+	if err := p.buffer.Flush(); err != nil {
+		return nil, err
+	}
+	answer := &response{}
+	p.bound.N = maxMessage
+	return answer, p.in.Decode(answer)
+}

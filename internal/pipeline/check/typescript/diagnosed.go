@@ -1,0 +1,202 @@
+package typescript
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/microsoft/typescript-go/tsc"
+
+	"retort/internal/core"
+	"retort/internal/pipeline/bindings"
+	"retort/internal/pipeline/check/source"
+)
+
+// Numbers of TypeScript's messages, by what becomes of them here.
+var (
+	// unknownName: a value that does not exist under that name.
+	unknownName = []int{2304, 2552, 2580, 2581, 2582, 2583, 2584, 2591, 2592, 2593, 2662, 2663, 2693, 2867, 2868, 18004}
+	// unknownImport: a module, or a member of it, that does not exist.
+	unknownImport = []int{1192, 2305, 2306, 2307, 2613, 2614, 2724, 2732, 2792, 2834, 2835, 7016}
+	// brokenProgram: what the grammar of JavaScript forbids, though only the
+	// checker finds it.
+	brokenProgram = []int{
+		1013, 1014, 1047, 1048, 1049, 1051, 1052, 1053, 1054, 1091, 1100, 1101, 1102, 1103, 1104, 1105, 1106, 1107, 1113, 1114, 1115, 1116,
+		1121, 1123, 1155, 1156, 1163, 1166, 1172, 1182, 1186, 1187, 1188, 1189, 1190, 1196, 1197, 1210, 1212, 1213, 1214, 1215, 1233, 1308,
+		1312, 1313, 1318, 1346, 1347, 1348, 1349, 1350, 1359, 2300, 2337, 2376, 2377, 2401, 2440, 2451, 2466, 2480, 2481, 17004, 17005, 17009, 17011, 18030, 18036,
+	}
+	awaitOutside = 1308
+	noMember     = 2339
+	// harmless: what is said of programs that are right as they are.
+	harmless = []int{1108, 1375, 1378, 1431, 1432, 2669, 7027, 7028, 2578}
+)
+
+// diagnosed turns what the compiler says into a finding. What does not matter
+// is left out.
+func (p *program) diagnosed(d tsc.Diagnostic) (finding, bool) {
+	message, _, _ := strings.Cut(d.Message, " Do you need to ") // change settings of a compiler that nobody can see
+	f := finding{message: message, start: d.Start, end: d.End}
+	switch {
+	case slices.Contains(harmless, d.Code), d.Widened:
+		return f, false
+	case d.Code == noMember && !d.Erased && strings.Contains(message, "on type 'Promise<"):
+		f.kind = core.KindType
+		f.hint = "the call answers a Promise: put await before it, as in (await …)." + p.source.Text()[d.Start:d.End]
+	case d.Argument != nil && !d.Open:
+		p.argument(&f, d)
+	case d.Member != nil && !d.Erased:
+		p.member(&f, d)
+	case d.Erased:
+	case slices.Contains(unknownName, d.Code) && !p.asked(d):
+		f.kind = core.KindType
+		f.hint, f.unknown = p.nameHint(d), p.source.Text()[d.Start:d.End]
+	case p.shadowed(d) != nil:
+		f.kind = core.KindType
+		f.hint = builtinHint(p.shadowed(d))
+	case slices.Contains(unknownImport, d.Code):
+		f.kind = core.KindType
+	case slices.Contains(brokenProgram, d.Code):
+		f.kind = core.KindSyntax
+		if d.Code == awaitOutside {
+			f.hint = "make the function async"
+		}
+	}
+	return f, true
+}
+
+// argument is about a call whose arguments do not fit: of a tool it is a
+// reason to refuse.
+func (p *program) argument(f *finding, d tsc.Diagnostic) {
+	t := p.declaredTool(d.Argument)
+	if t == nil {
+		if strings.HasPrefix(d.Argument.File, "/skills/") {
+			f.kind = core.KindType
+			f.hint = "load_skill shows how " + d.Argument.Name + " is called"
+		}
+		return
+	}
+	f.kind, f.server, f.tool = core.KindType, t.Server, t.Name
+	f.hint = p.signature(t)
+	if name := p.source.Text()[d.Start:d.End]; isWord(name) && d.Code == 2322 {
+		f.message = name + ": " + f.message
+	}
+}
+
+// isWord says that a text is a property's name.
+func isWord(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '$' })
+}
+
+// asked says that the program itself asks, with typeof, whether a name exists.
+func (p *program) asked(d tsc.Diagnostic) bool {
+	use := p.source.Facts().Globals[p.source.Text()[d.Start:d.End]]
+	return use != nil && use.Asked
+}
+
+// shadowed is the server whose tool is sought in the built-in of its name.
+func (p *program) shadowed(d tsc.Diagnostic) *core.Server {
+	text := p.source.Text()
+	for _, s := range p.tools.Servers {
+		if p.builtins[s.TypeScript] && strings.HasSuffix(text[:d.Start], s.TypeScript+".") {
+			if _, ok := s.On(text[d.Start:d.End]); ok {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+func builtinHint(s *core.Server) string {
+	return fmt.Sprintf("%[1]s is a built-in here; the server is imported: import * as %[1]sServer from './servers/%[1]s'", s.TypeScript)
+}
+
+// member is about a name that a module lacks. The absence of tools is found
+// without the compiler; what comes here are other modules, and types.
+func (p *program) member(f *finding, d tsc.Diagnostic) {
+	s := p.serverOf(d.Member.File)
+	if s == nil {
+		f.kind = core.KindType
+		return
+	}
+	f.kind, f.server = core.KindToolNotFound, s.Name
+	f.message, f.hint = p.words().NoTool(s, d.Member.Name)
+}
+
+var serverFile = regexp.MustCompile(`^/servers/([^/]+)/`)
+
+func (p *program) serverOf(file string) *core.Server {
+	m := serverFile.FindStringSubmatch(file)
+	if m == nil {
+		return nil
+	}
+	for _, s := range p.tools.Servers {
+		if s.TypeScript == m[1] {
+			return s
+		}
+	}
+	return nil
+}
+
+func (p *program) declaredTool(target *tsc.Target) *core.Tool {
+	s := p.serverOf(target.File)
+	if s == nil {
+		return nil
+	}
+	for _, t := range s.Tools {
+		if t.TypeScript == target.Name {
+			return t
+		}
+	}
+	return nil
+}
+
+// nameHint says what to write instead of a name that does not exist.
+func (p *program) nameHint(d tsc.Diagnostic) string {
+	name := p.source.Text()[d.Start:d.End]
+	var servers, tools []string
+	for _, s := range p.tools.Servers {
+		if s.TypeScript == name {
+			return builtinHint(s)
+		}
+		servers = append(servers, s.TypeScript)
+		for _, t := range s.Tools {
+			if t.TypeScript == name {
+				tools = append(tools, s.TypeScript+"."+name)
+			}
+		}
+	}
+	if len(tools) > 0 {
+		return "did you mean " + source.OrList(tools[:min(3, len(tools))]) + "?"
+	}
+	if near := core.Nearest(name, servers, 2); len(near) > 0 && !strings.Contains(d.Message, "Did you mean") {
+		return "did you mean the server " + source.OrList(near) + "?"
+	}
+	switch name {
+	case "XMLHttpRequest", "WebSocket", "EventSource":
+		return noNetwork
+	case "exec":
+		return "programs start no commands here, unless the setting commands allows some; search_tools finds a tool that does it"
+	case "window", "document", "localStorage":
+		return "programs run outside of a browser"
+	}
+	return "names come from imports, declarations in the program, and the servers; search_tools finds tools"
+}
+
+func (p *program) words() source.Words {
+	return source.Words{
+		Server:    func(s *core.Server) string { return s.TypeScript },
+		Tool:      func(t *core.Tool) string { return t.TypeScript },
+		Signature: p.signature,
+	}
+}
+
+// signature is a tool's call in one line.
+func (p *program) signature(t *core.Tool) string {
+	signature := bindings.Stub(p.tools, t, core.TypeScript, bindings.Signature)
+	if order := bindings.Positional(p.tools, t); order != "" {
+		signature += "\nor " + order
+	}
+	return signature
+}

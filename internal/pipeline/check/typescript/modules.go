@@ -1,0 +1,128 @@
+package typescript
+
+import (
+	"slices"
+	"strings"
+
+	"retort/internal/core"
+)
+
+// moduleKind is what an import specifier stands for.
+type moduleKind int
+
+const (
+	moduleOther   moduleKind = iota // node:path and the like, or nothing at all
+	moduleAll                       // ./servers
+	moduleServer                    // ./servers/github
+	moduleTool                      // ./servers/github/listIssues
+	moduleClient                    // ./client
+	moduleSkill                     // ./skills/weekly-report
+	moduleSkills                    // ./skills
+	moduleMissing                   // in ./servers, but there is no such server or tool
+)
+
+// module is what an import specifier means.
+type module struct {
+	kind      moduleKind
+	canonical string // the specifier under which the module is checked and loaded
+	server    *core.Server
+	tool      *core.Tool
+	missing   string // the name that does not exist
+	skill     string // its name, if it can be one
+}
+
+// resolve finds what a specifier means, however it is spelled: ./servers/x,
+// servers/x, ../servers/x, /servers/x/index.ts, with the raw name of the
+// server, in camelCase or in snake_case.
+func resolve(specifier string, tools *core.Toolset) module {
+	path, inTree := treePath(specifier)
+	switch {
+	case !inTree && path == specifier:
+		return module{canonical: specifier}
+	case path == "client" || path == "servers/client":
+		return module{kind: moduleClient, canonical: "./client"}
+	case path == "servers":
+		return module{kind: moduleAll, canonical: "./servers/index"}
+	case strings.HasPrefix(path, "servers/"):
+		return resolveServer(strings.TrimPrefix(path, "servers/"), tools)
+	case path == "skills":
+		return module{kind: moduleSkills, canonical: "./skills/index"}
+	case strings.HasPrefix(path, "skills/"):
+		return skillModule(strings.TrimPrefix(path, "skills/"))
+	}
+	return module{canonical: specifier}
+}
+
+// treePath is a specifier without what leads into the visible tree and without
+// a file's suffix; inTree says that something did.
+func treePath(specifier string) (path string, inTree bool) {
+	path = specifier
+	for {
+		trimmed := path
+		for _, lead := range []string{"./", "../", "/"} {
+			trimmed = strings.TrimPrefix(trimmed, lead)
+		}
+		if trimmed == path {
+			break
+		}
+		path, inTree = trimmed, true
+	}
+	for _, suffix := range []string{".d.ts", ".ts", ".mts", ".js", ".mjs", ".cjs"} {
+		if strings.HasSuffix(path, suffix) {
+			path = strings.TrimSuffix(path, suffix)
+			break
+		}
+	}
+	path = strings.TrimSuffix(path, "/")
+	path = strings.TrimSuffix(path, "/index")
+	if rest, ok := strings.CutPrefix(path, generatedFolder); ok && (rest == "" || rest[0] == '/') {
+		path, inTree = "servers"+rest, true
+	}
+	return path, inTree || path == "servers" || path == "skills" || strings.HasPrefix(path, "servers/") || strings.HasPrefix(path, "skills/")
+}
+
+// generatedFolder is where programs expect generated wrappers of servers that were written for other clients.
+const generatedFolder = ".claude/mcp-api"
+
+func resolveServer(name string, tools *core.Toolset) module {
+	if s, ok := tools.Server(name); ok {
+		return serverModule(s)
+	}
+	if i := strings.LastIndexByte(name, '/'); i > 0 {
+		if s, ok := tools.Server(name[:i]); ok {
+			if t, ok := s.On(name[i+1:]); ok && slices.Contains([]string{t.Name, t.TypeScript, t.Python}, name[i+1:]) {
+				return module{kind: moduleTool, canonical: "./" + toolPath(s, t), server: s, tool: t}
+			}
+			return module{kind: moduleMissing, canonical: "./servers/" + name, server: s, missing: name[i+1:]}
+		}
+		name = name[:i]
+	}
+	return module{kind: moduleMissing, canonical: "./servers/" + name, missing: name}
+}
+
+func serverModule(s *core.Server) module {
+	return module{kind: moduleServer, canonical: "./servers/" + s.TypeScript + "/index", server: s}
+}
+
+// skillModule is a skill, by its name, its identifier or its file. Whether there is
+// one is not known here.
+func skillModule(path string) module {
+	name, file, _ := strings.Cut(path, "/")
+	if core.ValidSkillName(name) != nil {
+		name = core.SkillName(name)
+	}
+	if file != "" && file != "skill" || core.ValidSkillName(name) != nil {
+		return module{canonical: "./skills/" + path}
+	}
+	return module{kind: moduleSkill, canonical: "./skills/" + name, skill: name}
+}
+
+// toolPath is the path of a tool's declaration file, without suffix. A tool
+// named index must not take the place of its server's own file.
+func toolPath(s *core.Server, t *core.Tool) string {
+	name := t.TypeScript
+	if name == "index" {
+		name = "index_"
+	}
+	return "servers/" + s.TypeScript + "/" + name
+}

@@ -1,0 +1,352 @@
+package typescript
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/microsoft/typescript-go/tsc"
+
+	"retort/internal/core"
+)
+
+// reach is what a program can reach, as far as its text tells.
+type reach struct {
+	tools   *core.Toolset
+	servers map[*core.Server]*needs
+	called  map[*core.Tool]bool // named in callMCPTool
+	unknown bool                // it may call any tool
+	all     bool                // it may name any server
+	index   bool                // it names the global servers
+
+	specifiers map[string]string // for tsc: as written → canonical
+	missing    []absence
+
+	skills     map[string]place // those that it names, by where it does first
+	skillIndex map[string]bool  // those that it names as members of the global or the module skills
+	loose      []place          // where it names skills as a whole
+}
+
+type place struct{ start, end int }
+
+// needs are the tools of one server that a program names.
+type needs struct {
+	tools  map[*core.Tool]bool
+	whole  bool                  // any of its tools may be meant
+	global bool                  // named without an import
+	self   bool                  // the server is named as its own member
+	other  map[string]*core.Tool // tools that are named with an acronym in another spelling
+	client bool                  // what ./client has is named as a member
+}
+
+// clientNames are the members of ./client, which every module of servers has
+// too, where it has nothing else of that name.
+var clientNames = []string{"callMCPTool", "searchTools", "sleep", "ToolError"}
+
+// absence is something in the tree of servers that does not exist.
+type absence struct {
+	server     *core.Server // nil if it is the server that does not exist
+	name       string
+	start, end int
+}
+
+// named takes note of another spelling of a tool's name.
+func (n *needs) named(name string, t *core.Tool) {
+	if n.other == nil {
+		n.other = map[string]*core.Tool{}
+	}
+	n.other[name] = t
+}
+
+func newReach(tools *core.Toolset) *reach {
+	return &reach{tools: tools, servers: map[*core.Server]*needs{}, called: map[*core.Tool]bool{}, specifiers: map[string]string{},
+		skills: map[string]place{}, skillIndex: map[string]bool{}}
+}
+
+func reachOf(facts tsc.Facts, tools *core.Toolset, globals map[string]*core.Server) *reach {
+	r := newReach(tools)
+	r.unknown, r.all = facts.Unknown, facts.Unknown
+	for _, i := range facts.Imports {
+		r.addImport(i)
+	}
+	for name, use := range facts.Globals {
+		r.addGlobal(name, use, globals, false)
+	}
+	for name, use := range facts.Types {
+		r.addGlobal(name, use, globals, true)
+	}
+	for _, c := range facts.Calls {
+		r.addCall(c)
+	}
+	if r.all {
+		for _, s := range tools.Servers {
+			r.need(s)
+		}
+	}
+	return r
+}
+
+func (r *reach) addGlobal(name string, use *tsc.Use, globals map[string]*core.Server, erased bool) {
+	s, isServer := globals[name]
+	switch {
+	case isServer:
+		r.need(s).global = true
+		r.addServer(s, use, erased)
+	case name == "servers":
+		r.index = true
+		r.addAll("*", use, erased)
+	case name == "skills":
+		r.addSkills(use)
+	case name == "callMCPTool" && use.Whole:
+		r.unknown = true
+	}
+}
+
+func (r *reach) need(s *core.Server) *needs {
+	n := r.servers[s]
+	if n == nil {
+		n = &needs{tools: map[*core.Tool]bool{}}
+		r.servers[s] = n
+	}
+	return n
+}
+
+func (r *reach) addImport(i tsc.Import) {
+	m := resolve(i.Specifier, r.tools)
+	r.specifiers[i.Specifier] = m.canonical
+	erased := i.Form == tsc.ImportType
+	switch m.kind {
+	case moduleMissing:
+		r.missing = append(r.missing, absence{m.server, m.missing, i.Start, i.End})
+	case moduleTool:
+		r.need(m.server).tools[m.tool] = true
+	case moduleServer:
+		r.need(m.server)
+		for name, use := range i.Names {
+			r.addNamed(m.server, name, use, erased)
+		}
+	case moduleSkill:
+		r.addSkill(m.skill, i.Start, i.End)
+	case moduleSkills:
+		for name, use := range i.Names {
+			if name == "*" || name == "default" {
+				r.addSkills(use)
+			} else {
+				r.addMemberSkill(name, use)
+			}
+		}
+	case moduleAll:
+		for name, use := range i.Names {
+			r.addAll(name, use, erased)
+		}
+	case moduleClient:
+		for name, use := range i.Names {
+			r.addClient(name, use)
+		}
+	}
+}
+
+func (r *reach) addSkill(name string, start, end int) {
+	if p, ok := r.skills[name]; !ok || start < p.start {
+		r.skills[name] = place{start, end}
+	}
+}
+
+// addSkills takes note of what a program does with all skills by name.
+func (r *reach) addSkills(use *tsc.Use) {
+	if use.Whole || use.Called {
+		r.loose = append(r.loose, place{use.Start, use.End})
+	}
+	for name, member := range use.Members {
+		r.addMemberSkill(name, member)
+	}
+}
+
+func (r *reach) addMemberSkill(identifier string, use *tsc.Use) {
+	name := core.SkillName(identifier)
+	if core.ValidSkillName(name) != nil || core.SkillIdentifier(name, core.TypeScript) != identifier {
+		r.loose = append(r.loose, place{use.Start, use.End})
+		return
+	}
+	r.skillIndex[name] = true
+	r.addSkill(name, use.Start, use.End)
+}
+
+// join adds what a skill can reach to what a program that imports it can.
+func (r *reach) join(o *reach) {
+	r.unknown = r.unknown || o.unknown
+	for t := range o.called {
+		r.called[t] = true
+	}
+	r.index = r.index || o.index
+	for s, n := range o.servers {
+		mine := r.need(s)
+		for t := range n.tools {
+			mine.tools[t] = true
+		}
+		for name, t := range n.other {
+			mine.named(name, t)
+		}
+		mine.whole, mine.global, mine.self, mine.client = mine.whole || n.whole, mine.global || n.global, mine.self || n.self, mine.client || n.client
+	}
+}
+
+// addClient takes note of one name imported from ./client.
+func (r *reach) addClient(name string, use *tsc.Use) {
+	if (name == "callMCPTool" || name == "*") && use.Whole {
+		r.unknown = true
+	}
+}
+
+// addNamed takes note of one name imported from a server's module.
+func (r *reach) addNamed(s *core.Server, name string, use *tsc.Use, erased bool) {
+	if name == "*" || name == "default" {
+		r.addServer(s, use, erased)
+		return
+	}
+	r.addMember(s, name, use, erased)
+}
+
+// addAll takes note of one name imported from ./servers.
+func (r *reach) addAll(name string, use *tsc.Use, erased bool) {
+	if name == "*" || name == "default" {
+		if use.Whole {
+			r.everything()
+		}
+		for member, inner := range use.Members {
+			r.addAll(member, inner, erased)
+		}
+		return
+	}
+	if s, ok := r.tools.Server(name); ok && s.TypeScript == name {
+		r.addServer(s, use, erased)
+	} else if slices.Contains(clientNames, name) {
+		r.addClient(name, use)
+	} else if !erased {
+		r.missing = append(r.missing, absence{nil, name, use.Start, use.End})
+	}
+}
+
+// isBare says that the program reaches what every program has, and nothing else.
+func (r *reach) isBare() bool {
+	return len(r.skills) == 0 && len(r.loose) == 0 && len(r.servers) == 0 && len(r.specifiers) == 0 && !r.unknown && !r.all && !r.index
+}
+
+func (r *reach) everything() {
+	r.unknown, r.all = true, true
+	for _, s := range r.tools.Servers {
+		r.need(s).whole = true
+	}
+}
+
+func (r *reach) addServer(s *core.Server, use *tsc.Use, erased bool) {
+	r.need(s)
+	if use.Whole {
+		r.need(s).whole = true
+	}
+	for name, member := range use.Members {
+		r.addMember(s, name, member, erased)
+	}
+	for _, name := range use.TypeNames {
+		r.addType(s, name)
+	}
+}
+
+func (r *reach) addMember(s *core.Server, name string, use *tsc.Use, erased bool) {
+	for _, t := range s.Tools {
+		if t.TypeScript == name {
+			r.need(s).tools[t] = true
+			return
+		}
+	}
+	if t, ok := s.On(name); ok && strings.EqualFold(t.TypeScript, name) && !erased && name != s.TypeScript {
+		r.need(s).tools[t] = true
+		r.need(s).named(name, t)
+		return
+	}
+	switch {
+	case name == s.TypeScript:
+		r.need(s).self = true
+		r.addServer(s, use, erased)
+		return
+	case slices.Contains(clientNames, name):
+		r.need(s).client = true
+		r.addClient(name, use)
+		return
+	}
+	used := use.Called || use.Whole || len(use.Members) > 0
+	if !erased && used {
+		r.missing = append(r.missing, absence{s, name, use.Start, use.End})
+		return
+	}
+	r.addType(s, name)
+}
+
+// addType takes note of a type's name. Types are named after their tool; one
+// that is named after none can be anywhere on the server.
+func (r *reach) addType(s *core.Server, name string) {
+	found := false
+	for _, t := range s.Tools {
+		if strings.HasPrefix(name, upperFirst(t.TypeScript)) {
+			r.need(s).tools[t], found = true, true
+		}
+	}
+	if !found {
+		r.need(s).whole = true
+	}
+}
+
+func upperFirst(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[size:]
+}
+
+func (r *reach) addCall(c tsc.Call) {
+	if !r.isRawCall(c) {
+		return
+	}
+	if !c.IsLiteral {
+		r.unknown = true
+		return
+	}
+	if t, ok := r.tools.Tool(c.Literal); ok {
+		r.called[t] = true
+		return
+	}
+	r.missing = append(r.missing, absence{nil, c.Literal, c.Start, c.End})
+}
+
+// isRawCall says that a call is one of callMCPTool: the global, that of ./client
+// or the same as a member of servers.
+func (r *reach) isRawCall(c tsc.Call) bool {
+	root, members, _ := strings.Cut(c.Name, ".")
+	if c.Name != "callMCPTool" && !strings.HasSuffix(members, "callMCPTool") {
+		return false
+	}
+	if c.Specifier != "" {
+		m := resolve(c.Specifier, r.tools)
+		return m.kind == moduleClient || m.kind == moduleAll || m.kind == moduleServer && !has(m.server, "callMCPTool")
+	}
+	s, isServer := r.tools.Server(root)
+	return members == "" || root == "servers" || isServer && !has(s, "callMCPTool")
+}
+
+// list is every tool that the program can reach, in the order of the toolset.
+func (r *reach) list() []*core.Tool {
+	var found []*core.Tool
+	for _, s := range r.tools.Servers {
+		n := r.servers[s]
+		for _, t := range s.Tools {
+			if r.unknown || r.called[t] || n != nil && (n.whole || n.tools[t]) {
+				found = append(found, t)
+			}
+		}
+	}
+	return found
+}
+
+// named are the servers that the program names, in the order of the toolset.
+func (r *reach) named() []*core.Server {
+	return slices.DeleteFunc(slices.Clone(r.tools.Servers), func(s *core.Server) bool { return r.servers[s] == nil })
+}

@@ -1,0 +1,119 @@
+package typescript
+
+import (
+	"bufio"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/microsoft/typescript-go/tsc"
+
+	"retort/internal/core"
+	"retort/internal/pipeline/bindings"
+)
+
+// Serve is the inside of a process of the compiler: it answers requests until
+// in ends. The process needs nothing of the machine but memory.
+func Serve(in io.Reader, out io.Writer) error { return serve(in, out, tsc.Limits{}) }
+
+func serve(in io.Reader, out io.Writer, limits tsc.Limits) error {
+	s := &service{
+		compiler: tsc.New(limits), builtins: bindings.Builtins(),
+		bare: newWrappers(limits.Admit).input(newReach(core.NewToolset(nil)), false),
+	}
+	decoder := gob.NewDecoder(bufio.NewReaderSize(in, 64<<10))
+	buffer := bufio.NewWriterSize(out, 64<<10)
+	encoder := gob.NewEncoder(buffer)
+	for {
+		var r request
+		if err := decoder.Decode(&r); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		if err := errors.Join(encoder.Encode(s.answer(r)), buffer.Flush()); err != nil {
+			return err
+		}
+	}
+}
+
+// heap is what the process may use before it collects garbage at any price.
+const heap = 512 << 20
+
+// Confine has the garbage collector of this process respect that it is one of
+// the compiler: a long program is checked before it collects for the second time.
+func Confine() {
+	debug.SetMemoryLimit(heap)
+	debug.SetGCPercent(200)
+}
+
+type service struct {
+	compiler *tsc.Compiler
+	source   *tsc.Source // parsed last
+	builtins map[string]bool
+	bare     tsc.Input // what a program without servers is checked against
+}
+
+func (s *service) answer(r request) *response {
+	ctx := context.Background()
+	if r.Input == nil {
+		return s.parse(ctx, r)
+	}
+	answer := &response{}
+	if s.source == nil {
+		answer.fail(tsc.ErrInternal)
+		return answer
+	}
+	result, err := s.compiler.Check(ctx, s.source, *r.Input)
+	if err != nil {
+		answer.fail(err)
+		return answer
+	}
+	answer.Checked = result.Checked()
+	return answer
+}
+
+func (s *service) parse(ctx context.Context, r request) *response {
+	answer := &response{}
+	source, err := s.compiler.Parse(ctx, r.Text, r.Kind)
+	if err != nil {
+		answer.fail(err)
+		return answer
+	}
+	s.source = source
+	answer.Parsed = source.Parsed()
+	if answer.Report, err = s.judged(source); err != nil {
+		answer.fail(fmt.Errorf("%w: %w", tsc.ErrTooDeep, err))
+		return answer
+	}
+	if s.isBare(source) {
+		result, err := s.compiler.Check(ctx, source, s.bare)
+		if err != nil {
+			answer.fail(err)
+			return answer
+		}
+		answer.Checked, answer.Early = result.Checked(), true
+	}
+	return answer
+}
+
+// isBare says that a program names nothing but what every program has. Its check
+// then needs nothing that the engine would have to send.
+func (s *service) isBare(source *tsc.Source) bool {
+	facts := source.Facts()
+	if len(source.Errors()) > 0 || len(facts.Imports) > 0 || facts.Unknown {
+		return false
+	}
+	for _, names := range []map[string]*tsc.Use{facts.Globals, facts.Types} {
+		for name := range names {
+			if !s.builtins[name] || name == "servers" || name == "skills" {
+				return false
+			}
+		}
+	}
+	return true
+}

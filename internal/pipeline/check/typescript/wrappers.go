@@ -1,0 +1,165 @@
+package typescript
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/microsoft/typescript-go/tsc"
+
+	"retort/internal/core"
+	"retort/internal/pipeline/bindings"
+	"retort/internal/pipeline/check/source"
+)
+
+// wrappers make the declaration files that a program is checked against.
+type wrappers struct {
+	ambient      string
+	pathless     string // ambient for programs with a server that has the name path
+	declarations source.Memo[declared, string]
+	known        func() []string
+	admit        func(text string) error
+}
+
+// declared is a tool's declaration, with what was learned of its answers or without.
+type declared struct {
+	tool    *core.Tool
+	learned bool
+}
+
+func newWrappers(admit func(text string) error) *wrappers {
+	ambient := bindings.Ambient()
+	w := &wrappers{ambient: ambient, pathless: strings.Replace(ambient, pathDeclaration, "", 1), admit: admit, declarations: source.NewMemo[declared, string](4096)}
+	w.known = sync.OnceValue(func() []string { return declaredModules(w.ambient) })
+	return w
+}
+
+// modules are the modules that are not servers: node:path and the like.
+func (w *wrappers) modules() []string { return w.known() }
+
+var moduleDeclaration = regexp.MustCompile(`(?m)^\s*declare module "([^"]+)"`)
+
+func declaredModules(ambient string) []string {
+	var names []string
+	for _, m := range moduleDeclaration.FindAllStringSubmatch(ambient, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// pathDeclaration is the line of the ambient declarations that a server named path takes the place of.
+const pathDeclaration = "declare var path: typeof import(\"node:path\");\n"
+
+// clientDeclaration is the module ./client: some globals under their own names.
+const clientDeclaration = `
+declare const call: typeof globalThis.callMCPTool;
+declare const search: typeof globalThis.searchTools;
+declare const pause: typeof globalThis.sleep;
+declare const failure: typeof globalThis.ToolError;
+type failure = InstanceType<typeof globalThis.ToolError>;
+export { call as callMCPTool, search as searchTools, pause as sleep, failure as ToolError };
+`
+
+// input declares what a program can reach: the globals, and of each server
+// that it names the tools that it names. Without learned, tools that do not declare what
+// they answer may answer anything.
+func (w *wrappers) input(r *reach, learned bool) tsc.Input {
+	ambient := w.ambient
+	if s, ok := r.tools.Server("path"); ok && s.TypeScript == "path" {
+		ambient = w.pathless
+	}
+	files := map[string]string{"/globals.d.ts": ambient, "/client.d.ts": clientDeclaration}
+	in := tsc.Input{Files: files, Ambient: []string{"/globals.d.ts"}, Specifiers: r.specifiers}
+	var all, index strings.Builder
+	for _, s := range r.named() {
+		needs := r.servers[s]
+		path := "/servers/" + s.TypeScript + "/index.d.ts"
+		files[path] = w.index(s, needs, files, learned)
+		if needs.global {
+			in.Ambient = append(in.Ambient, path)
+		}
+		all.WriteString("export * as " + s.TypeScript + ` from "/servers/` + s.TypeScript + "/index\";\n")
+		index.WriteString("  readonly " + s.TypeScript + `: typeof import("/servers/` + s.TypeScript + "/index\");\n")
+	}
+	for _, name := range clientNames {
+		if s, ok := r.tools.Server(name); !ok || s.TypeScript != name {
+			all.WriteString("export { " + name + " } from \"/client\";\n")
+			index.WriteString("  readonly " + name + ": typeof globalThis." + name + ";\n")
+		}
+	}
+	files["/servers/index.d.ts"] = all.String() + "export {};\n"
+	if r.index {
+		files["/servers.d.ts"] = "interface Servers {\n" + index.String() + "}\n"
+		in.Ambient = append(in.Ambient, "/servers.d.ts")
+	}
+	return in
+}
+
+// manyTools is how many tools of a server are declared in full for a program
+// that may mean any of them.
+const manyTools = 150
+
+// index is a server's module. It declares each tool in a file of its own, which
+// stays parsed for the next program that names it.
+func (w *wrappers) index(s *core.Server, needs *needs, files map[string]string, learned bool) string {
+	var index strings.Builder
+	for _, t := range s.Tools {
+		switch {
+		case needs.tools[t], needs.whole && len(s.Tools) <= manyTools:
+			path := toolPath(s, t)
+			d := declared{t, learned && t.Learned != nil}
+			files["/"+path+".d.ts"] = w.declarations.Get(d, func() string { return w.declaration(d) })
+			index.WriteString(`export * from "/` + path + "\";\n")
+		case needs.whole:
+			index.WriteString("export declare const " + t.TypeScript + ": any;\n")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(needs.other)) {
+		t := needs.other[name]
+		index.WriteString("export { " + t.TypeScript + " as " + name + ` } from "/` + toolPath(s, t) + "\";\n")
+	}
+	if needs.self && !has(s, s.TypeScript) {
+		index.WriteString("export * as " + s.TypeScript + ` from "/servers/` + s.TypeScript + "/index\";\n")
+	}
+	for _, name := range clientNames {
+		if needs.client && !has(s, name) {
+			index.WriteString("export { " + name + " } from \"/client\";\n")
+		}
+	}
+	index.WriteString("export {};\n")
+	if needs.global {
+		index.WriteString("export as namespace " + s.TypeScript + ";\n")
+	}
+	return index.String()
+}
+
+// has says that a tool of s has a name in programs.
+func has(s *core.Server, name string) bool {
+	return slices.ContainsFunc(s.Tools, func(t *core.Tool) bool { return t.TypeScript == name })
+}
+
+// declaration declares one tool. The compiler explains why a call fits none of
+// the overloads by the last one, so the usual one, with one object, comes last.
+// What a server wrote into its schema may be more than the compiler survives:
+// such a tool takes anything.
+func (w *wrappers) declaration(d declared) string {
+	t := d.tool
+	if !d.learned && t.Learned != nil {
+		c := *t
+		c.Learned = nil
+		t = &c
+	}
+	text := strings.TrimRight(bindings.Advice(t), "\n")
+	lead := "export function " + t.TypeScript + "("
+	if w.admit(text) != nil {
+		text = lead + "...input: any[]): Promise<any>;"
+	}
+	lines := strings.Split(text, "\n")
+	n := len(lines)
+	if n >= 2 && strings.HasPrefix(lines[n-1], lead) && strings.HasPrefix(lines[n-2], lead) {
+		lines[n-1], lines[n-2] = lines[n-2], lines[n-1]
+	}
+	return strings.Join(lines, "\n") + "\nexport default " + t.TypeScript + ";\n"
+}

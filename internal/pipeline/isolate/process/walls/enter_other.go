@@ -1,9 +1,0 @@
-//go:build !linux
-
-package walls
-
-// Enter builds the walls of this process. It is not there on this system.
-func Enter(func(profile string) map[string][]byte) error { return ErrUnsupported }
-
-// EnterContained is not there on this system either.
-func EnterContained(string) error { return ErrUnsupported }

@@ -1,7 +1,0 @@
-//go:build linux && !amd64 && !arm64
-
-package walls
-
-// filter refuses: nobody has written a list of system calls for this
-// architecture.
-func (*Plan) filter(*interpreter) error { return ErrUnsupported }

@@ -1,0 +1,72 @@
+package search
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	tolerated  = 2 // failures in a row before the endpoint is left alone
+	firstPause = 30 * time.Second
+	lastPause  = 10 * time.Minute
+)
+
+// breaker keeps everybody from an endpoint that fails, so that it costs nothing.
+// After a pause one attempt is let through; each that fails doubles the pause.
+type breaker struct {
+	now func() time.Time
+
+	mu       sync.Mutex
+	failures int
+	until    time.Time // no attempt before
+	err      error     // the last failure
+}
+
+// allow reports whether an attempt may be made, and why not.
+func (b *breaker) allow() (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failures < tolerated {
+		return true, nil
+	}
+	now := b.now()
+	if now.Before(b.until) {
+		return false, b.err
+	}
+	b.until = now.Add(b.pause()) // others wait for how this one ends
+	return true, nil
+}
+
+func (b *breaker) pause() time.Duration {
+	return min(firstPause<<min(max(b.failures-tolerated, 0), 10), lastPause)
+}
+
+// done says how an attempt ended.
+func (b *breaker) done(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err == nil {
+		b.failures, b.err = 0, nil
+		return
+	}
+	b.failures++
+	b.err = err
+	b.until = b.now().Add(b.pause())
+}
+
+// wait is how long it takes until an attempt may be made.
+func (b *breaker) wait() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failures < tolerated {
+		return 0
+	}
+	return max(b.until.Sub(b.now()), 0)
+}
+
+// failure is the last failure, nil if the last attempt succeeded.
+func (b *breaker) failure() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err
+}

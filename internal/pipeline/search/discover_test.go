@@ -1,0 +1,228 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+)
+
+// shelf is a Catalog whose toolset a test sets.
+type shelf struct{ current atomic.Pointer[core.Toolset] }
+
+func (s *shelf) Toolset() *core.Toolset { return s.current.Load() }
+
+func shelve(servers ...*core.Server) *shelf {
+	s := &shelf{}
+	s.current.Store(core.NewToolset(servers))
+	return s
+}
+
+// server makes a server; each tool is "name: description".
+func server(name, category string, tools ...string) *core.Server {
+	s := &core.Server{Name: name, TypeScript: strings.ReplaceAll(name, "-", ""), Python: strings.ReplaceAll(name, "-", "_"), Category: category}
+	for _, text := range tools {
+		tool, description, _ := strings.Cut(text, ": ")
+		s.Tools = append(s.Tools, &core.Tool{Server: name, Name: tool, TypeScript: tool, Python: tool, Description: description, Category: category, Pin: text})
+	}
+	return s
+}
+
+func desk() *shelf {
+	crm := server("my-crm", "crm", "create_contact: Creates a contact", "search_contacts: Finds contacts by name")
+	crm.Cached = true
+	return shelve(
+		server("github", "code", "create_issue: Opens an issue", "list_issues: Lists issues"),
+		server("mail", "communication", "send: Sends a message to somebody", "search: Finds messages"),
+		crm,
+	)
+}
+
+func start(t *testing.T, c Catalog, o Options) *Discoverer {
+	t.Helper()
+	d, err := New(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.semantic != nil {
+		d.semantic.patience = testenv.Patience
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func search(t *testing.T, d *Discoverer, q Query) Answer {
+	t.Helper()
+	a, err := d.Search(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Total < len(a.Hits) {
+		t.Errorf("%d hits of %d", len(a.Hits), a.Total)
+	}
+	return a
+}
+
+func names(a Answer) []string {
+	all := []string{}
+	for _, h := range a.Hits {
+		all = append(all, h.Tool.Server+"."+h.Tool.Name)
+	}
+	return all
+}
+
+func TestSearchByWords(t *testing.T) {
+	d := start(t, desk(), Options{})
+	for _, c := range []struct {
+		query  Query
+		want   string
+		total  int
+		cached bool
+	}{
+		{Query{Text: "open an issue"}, "github.create_issue github.list_issues", 2, false},
+		{Query{Text: "find contacts", Limit: 1}, "my-crm.search_contacts", 3, true},
+		{Query{Text: "find", Server: "MyCRM"}, "my-crm.search_contacts", 1, true},
+		{Query{Text: "find", Server: "my_crm"}, "my-crm.search_contacts", 1, true},
+		{Query{Text: "find", Category: "Communication"}, "mail.search", 1, false},
+		{Query{}, "github.create_issue github.list_issues mail.send mail.search my-crm.create_contact my-crm.search_contacts", 6, true},
+		{Query{Text: "*", Limit: 1}, "github.create_issue", 6, false},
+		{Query{Text: " ", Category: "crm"}, "my-crm.create_contact my-crm.search_contacts", 2, true},
+		{Query{Text: "zzzqqq"}, "", 0, false},
+	} {
+		a := search(t, d, c.query)
+		if got := strings.Join(names(a), " "); got != c.want || a.Total != c.total || a.Cached != c.cached || a.Warnings != nil {
+			t.Errorf("%+v: %s of %d, cached %v, warnings %v", c.query, got, a.Total, a.Cached, a.Warnings)
+		}
+	}
+}
+
+func TestUnknownScope(t *testing.T) {
+	d := start(t, desk(), Options{})
+	for _, c := range []struct {
+		query         Query
+		message, hint string
+	}{
+		{Query{Server: "githbu"}, `there is no server "githbu"`, "did you mean github?"},
+		{Query{Server: "salesforce"}, `there is no server "salesforce"`, "there are github, mail, my-crm"},
+		{Query{Server: "--"}, `there is no server "--"`, "there are github, mail, my-crm"},
+		{Query{Text: "x", Category: "codes"}, `there is no category "codes"`, "did you mean code?"},
+		{Query{Text: "x", Category: "weather forecasts"}, `there is no category "weather forecasts"`, "there are code, communication, crm"},
+	} {
+		_, err := d.Search(t.Context(), c.query)
+		want := &core.Error{Kind: core.KindInvalidArguments, Op: "discover.search", Message: c.message, Hint: c.hint}
+		if diff := cmp.Diff(want, err); diff != "" {
+			t.Error(diff)
+		}
+	}
+	empty := start(t, shelve(), Options{})
+	if _, err := empty.Search(t.Context(), Query{Server: "x"}); core.AsError(err).Hint != "no server is configured" {
+		t.Errorf("hint %q", core.AsError(err).Hint)
+	}
+	if a := search(t, empty, Query{Text: "issue"}); len(a.Hits) != 0 {
+		t.Errorf("%v", names(a))
+	}
+}
+
+func TestSearchSeesChanges(t *testing.T) { synctest.Test(t, searchAfterAChange) }
+
+func searchAfterAChange(t *testing.T) {
+	tools := desk()
+	d := start(t, tools, Options{})
+	search(t, d, Query{Text: "issue"})
+	tools.current.Store(core.NewToolset([]*core.Server{server("jira", "projects", "find_issue: Finds an issue")}))
+	if diff := cmp.Diff([]string{"jira.find_issue"}, names(search(t, d, Query{Text: "issue"}))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLaggingIndex shows that a search never hands out what is not in the
+// toolset, even if the index could not catch up.
+func TestLaggingIndex(t *testing.T) { synctest.Test(t, searchBesideABuild) }
+
+func searchBesideABuild(t *testing.T) {
+	tools := desk()
+	d := start(t, tools, Options{})
+	search(t, d, Query{Text: "issue"})
+	next := server("github", "code", "list_issues: Lists issues")
+	tools.current.Store(core.NewToolset([]*core.Server{next}))
+	blocked := make(chan struct{})
+	d.mu.Lock()
+	d.building = blocked // as if a build took for ever
+	d.mu.Unlock()
+	a := search(t, d, Query{Text: "issue"})
+	if diff := cmp.Diff([]string{"github.list_issues"}, names(a)); diff != "" || a.Hits[0].Tool != next.Tools[0] || a.Total != 1 {
+		t.Errorf("total %d, %s", a.Total, diff)
+	}
+}
+
+func TestCancelledSearchDoesNotWait(t *testing.T) {
+	d := start(t, desk(), Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d.building = make(chan struct{})
+	if _, err := d.Search(ctx, Query{Text: "issue"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSearchAfterClose(t *testing.T) {
+	d := start(t, desk(), Options{})
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	search(t, d, Query{Text: "issue"})
+}
+
+// TestConcurrentSearches is for the race detector.
+func TestConcurrentSearches(t *testing.T) {
+	tools := desk()
+	d := start(t, tools, Options{Embedder: newFake(), Dir: t.TempDir()})
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for n := range 50 {
+				if i == 0 {
+					tools.current.Store(core.NewToolset([]*core.Server{server("s", "", fmt.Sprintf("issue_%d: x", n))}))
+				}
+				if _, err := d.Search(t.Context(), Query{Text: "issue"}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// What is hidden takes no place among the hits, however well it fits, and is not counted.
+func TestHiddenTools(t *testing.T) {
+	tools := []string{"z: Once mentions a row among other things that it does"}
+	for i := range 3 * candidates {
+		tools = append(tools, fmt.Sprintf("row_%d: Deletes a row", i))
+	}
+	c := shelve(server("db", "data", tools...))
+	d := start(t, c, Options{})
+	visible := c.Toolset().Without(func(t *core.Tool) *core.Error {
+		if t.Name == "z" {
+			return nil
+		}
+		return core.Errorf(core.KindPolicy, "test", "hidden")
+	})
+	for _, text := range []string{"row", ""} {
+		a := search(t, d, Query{Text: text, Tools: visible, Limit: 1})
+		if diff := cmp.Diff([]string{"db.z"}, names(a)); diff != "" || a.Total != 1 {
+			t.Errorf("%q: %d in all, %s", text, a.Total, diff)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Embedder turns texts into vectors that are close where the texts mean much the
+// same. Vectors of one model have one length. It is used by several goroutines.
+type Embedder interface {
+	// Model names what makes the vectors: those of two models are never compared.
+	Model() string
+	// Embed returns one vector per text, in their order.
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+const (
+	maxDimensions = 8192
+	numberBytes   = 32       // of one number in a response, with room to spare
+	maxComplaint  = 64 << 10 // bytes of a response that is an error
+)
+
+// Endpoint is an OpenAI-compatible embeddings endpoint.
+type Endpoint struct {
+	url, model, key string
+	client          *http.Client
+}
+
+// NewEndpoint returns the endpoint at base, such as http://127.0.0.1:11434/v1;
+// the API key may be empty. Redirects are not followed, lest the key goes elsewhere.
+func NewEndpoint(base, model, apiKey string) *Endpoint {
+	return &Endpoint{
+		url: strings.TrimRight(base, "/") + "/embeddings", model: model, key: apiKey,
+		client: &http.Client{
+			Transport:     http.DefaultTransport.(*http.Transport).Clone(),
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+// Model is the model's name.
+func (e *Endpoint) Model() string { return e.model }
+
+// Close closes idle connections.
+func (e *Endpoint) Close() error {
+	e.client.CloseIdleConnections()
+	return nil
+}
+
+// Embed asks the endpoint once.
+func (e *Endpoint) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	body, err := json.Marshal(map[string]any{"model": e.model, "input": texts})
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if e.key != "" {
+		request.Header.Set("Authorization", "Bearer "+e.key)
+	}
+	response, err := e.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, complaint(response)
+	}
+	limit := int64(len(texts))*maxDimensions*numberBytes + maxComplaint
+	data, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("the answer has more than %d bytes", limit)
+	}
+	return readEmbeddings(data, len(texts))
+}
+
+// complaint is the error of a response that is not OK.
+func complaint(response *http.Response) error {
+	data, _ := io.ReadAll(io.LimitReader(response.Body, maxComplaint))
+	var said struct {
+		Error struct{ Message string }
+	}
+	text := response.Status
+	if json.Unmarshal(data, &said) == nil && said.Error.Message != "" {
+		text += ": " + said.Error.Message[:min(len(said.Error.Message), 200)]
+	}
+	return fmt.Errorf("it answered %q", text)
+}
+
+// readEmbeddings takes the vectors out of an answer to n texts.
+func readEmbeddings(data []byte, n int) ([][]float32, error) {
+	var answer struct {
+		Data []struct {
+			Index     *int
+			Embedding []float32
+		}
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return nil, fmt.Errorf("the answer cannot be read: %w", err)
+	}
+	if len(answer.Data) != n {
+		return nil, fmt.Errorf("it gave %d vectors for %d texts", len(answer.Data), n)
+	}
+	vectors := make([][]float32, n)
+	for i, d := range answer.Data {
+		if d.Index != nil {
+			i = *d.Index
+		}
+		if i < 0 || i >= n || vectors[i] != nil {
+			return nil, fmt.Errorf("it gave no vector, or two, for one of the texts")
+		}
+		if len(d.Embedding) == 0 || len(d.Embedding) > maxDimensions {
+			return nil, fmt.Errorf("it gave a vector of %d numbers", len(d.Embedding))
+		}
+		vectors[i] = d.Embedding
+	}
+	return vectors, nil
+}

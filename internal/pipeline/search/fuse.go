@@ -1,0 +1,55 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+
+	"retort/internal/core"
+	"retort/internal/pipeline/search/index"
+)
+
+const (
+	candidates = 100 // of each ranking
+	// rankOffset is the constant of reciprocal rank fusion. 60 is what its
+	// authors (Cormack, Clarke, Büttcher 2009) found to fit everywhere.
+	rankOffset = 60
+)
+
+// fuse joins two rankings by reciprocal rank. Tools whose name the query spells
+// out stay first, whatever they mean.
+func fuse(words []index.Hit, meaning []*core.Tool) []Hit {
+	if len(meaning) == 0 {
+		return hits(words)
+	}
+	type fused struct {
+		Hit
+		exact bool
+	}
+	var all []fused
+	at := map[*core.Tool]int{}
+	add := func(t *core.Tool, rank int, exact bool) {
+		i, ok := at[t]
+		if !ok {
+			i = len(all)
+			at[t] = i
+			all = append(all, fused{Hit{Tool: t}, exact})
+		}
+		all[i].Score += 1 / float64(rankOffset+rank+1)
+	}
+	for rank, h := range words {
+		add(h.Tool, rank, h.Exact)
+	}
+	for rank, t := range meaning {
+		add(t, rank, false)
+	}
+	exact := slices.IndexFunc(all, func(f fused) bool { return !f.exact })
+	if exact < 0 {
+		exact = len(all)
+	}
+	slices.SortStableFunc(all[exact:], func(a, b fused) int { return cmp.Compare(b.Score, a.Score) })
+	out := make([]Hit, len(all))
+	for i, f := range all {
+		out[i] = f.Hit
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+package index
+
+import (
+	"math"
+
+	"retort/internal/core"
+)
+
+// field is a part of a tool that is searched.
+type field int
+
+const (
+	inServer field = iota
+	inName
+	inTitle
+	inDescription
+	inParams
+	inProse
+	fields
+)
+
+const maxDescription = 8 << 10 // bytes of a description that are searched
+
+// tuning is the constants of the ranking. The typical lengths stand where
+// BM25F has averages over the collection: so what a posting weighs depends on its
+// own tool only, is computed once, and does not change when other servers come
+// and go.
+type tuning struct {
+	fields [fields]struct {
+		weight  float64 // of a word in this field
+		typical float64 // length in words
+		slope   float64 // how much longer fields count for less: 0 not at all, 1 in full
+	}
+	saturation float64 // BM25's k1
+	coverage   float64 // bonus for tools that have all words of the query
+	naming     float64 // bonus for tools all of whose name is in the query
+	number     float64 // weight of a number in a query, which is mostly an argument
+	synonym    float64 // weight of a word that means the same
+	stem       func(string) string
+	stop       bool
+	fuzzy      bool
+}
+
+func defaults() tuning {
+	t := tuning{saturation: 1.2, coverage: 0.5, naming: 0.3, number: 0.3, synonym: 0.3, stem: stem, stop: true, fuzzy: true}
+	set := func(f field, weight, typical, slope float64) {
+		t.fields[f].weight, t.fields[f].typical, t.fields[f].slope = weight, typical, slope
+	}
+	set(inServer, 1, 2, 0.3)
+	set(inName, 3, 3, 0.5)
+	set(inTitle, 2, 3, 0.5)
+	set(inDescription, 1.5, 20, 0.5)
+	set(inParams, 0.8, 6, 0.5)
+	set(inProse, 0.5, 40, 0.6)
+	return t
+}
+
+// impact is BM25F's saturated weight of a term in a tool, between 0 and 1, in 15
+// bits; the lowest bit says that the tool's name has the term.
+type impact uint16
+
+const (
+	named     impact = 1
+	fullScale        = 1<<15 - 1
+)
+
+func (i impact) weight() float32 { return float32(i>>1) * (1.0 / fullScale) }
+
+// analyzer turns tools into terms with impacts. It may be used again and again,
+// not concurrently.
+type analyzer struct {
+	tuning  *tuning
+	words   *vocabulary
+	weights []float64 // by term, zero between tools
+	naming  []bool    // by term, false between tools
+	seen    []term    // the terms that are not zero
+	field   []term    // of the field at hand
+}
+
+// document is what was found in one tool.
+type document struct {
+	terms   []term
+	impacts []impact
+	name    int // distinct terms of the name
+}
+
+// read appends the tool's terms to d.
+func (a *analyzer) read(t *core.Tool, d *document) {
+	a.add(inServer, t.Server)
+	a.add(inName, t.Name)
+	a.add(inTitle, t.Title)
+	a.add(inDescription, t.Description[:min(len(t.Description), maxDescription)])
+	parameters := readSchema(t.InputSchema)
+	a.add(inParams, parameters.names...)
+	a.add(inProse, parameters.prose...)
+	d.name = 0
+	for _, t := range a.seen {
+		d.terms = append(d.terms, t)
+		d.impacts = append(d.impacts, a.impact(t))
+		if a.naming[t] {
+			d.name++
+		}
+		a.weights[t], a.naming[t] = 0, false
+	}
+	a.seen = a.seen[:0]
+}
+
+// add weighs the words of one field. Stop words count in names only: who_am_i.
+func (a *analyzer) add(f field, texts ...string) {
+	a.field = a.field[:0]
+	for _, text := range texts {
+		tokens(text, func(text string) {
+			w := a.words.add(text)
+			if !w.stop || f == inName {
+				a.field = append(a.field, w.term)
+			}
+		})
+	}
+	a.grow()
+	p := &a.tuning.fields[f]
+	weight := p.weight / (1 - p.slope + p.slope*float64(len(a.field))/p.typical)
+	for _, t := range a.field {
+		if a.weights[t] == 0 {
+			a.seen = append(a.seen, t)
+		}
+		a.weights[t] += weight
+		a.naming[t] = a.naming[t] || f == inName
+	}
+}
+
+func (a *analyzer) grow() {
+	if missing := int(a.words.count) - len(a.weights); missing > 0 {
+		a.weights = append(a.weights, make([]float64, missing)...)
+		a.naming = append(a.naming, make([]bool, missing)...)
+	}
+}
+
+func (a *analyzer) impact(t term) impact {
+	w := a.weights[t]
+	i := impact(math.Round(w/(a.tuning.saturation+w)*fullScale)) << 1
+	if a.naming[t] {
+		i |= named
+	}
+	return i
+}

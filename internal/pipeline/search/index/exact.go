@@ -1,0 +1,89 @@
+package index
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"unicode"
+
+	"retort/internal/core"
+)
+
+// exact is the hash of a name that a query can spell out: a tool's own, or its
+// server's and its own. Only letters and digits count: github.list_issues,
+// "GitHub list issues" and github__listIssues are one name.
+type exact struct {
+	hash uint64
+	doc  uint32
+}
+
+// rank says how well a query that spells out a name fits a tool.
+type rank uint8
+
+const (
+	byWords    rank = iota
+	byName          // the query is the tool's name
+	byFullName      // the query is the name of server and tool
+)
+
+var seed = maphash.MakeSeed()
+
+func hashNames(entries []entry) []exact {
+	names := make([]exact, 0, 2*len(entries))
+	var buf []byte
+	for d, e := range entries {
+		buf = appendFolded(buf[:0], e.tool.Server)
+		server := len(buf)
+		buf = appendFolded(buf, e.tool.Name)
+		names = append(names, exact{maphash.Bytes(seed, buf), uint32(d)}, exact{maphash.Bytes(seed, buf[server:]), uint32(d)})
+	}
+	slices.SortFunc(names, func(a, b exact) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.doc, b.doc)) })
+	return names
+}
+
+// spelled finds the documents whose name the query spells out.
+func (s *snapshot) spelled(query string) map[uint32]rank {
+	if len(query) > maxQuery {
+		return nil
+	}
+	found := map[uint32]rank{}
+	want := appendFolded(nil, query)
+	if len(want) == 0 {
+		return nil
+	}
+	hash := maphash.Bytes(seed, want)
+	at, _ := slices.BinarySearchFunc(s.exact, hash, func(e exact, h uint64) int { return cmp.Compare(e.hash, h) })
+	for ; at < len(s.exact) && s.exact[at].hash == hash; at++ {
+		e := s.exact[at]
+		if r := spelling(string(want), s.entries[e.doc].tool); r > found[e.doc] {
+			found[e.doc] = r
+		}
+	}
+	return found
+}
+
+func spelling(want string, t *core.Tool) rank {
+	switch name := string(appendFolded(nil, t.Name)); {
+	case want == string(appendFolded(nil, t.Server))+name:
+		return byFullName
+	case want == name:
+		return byName
+	}
+	return byWords
+}
+
+// appendFolded appends what counts in a name.
+func appendFolded(dst []byte, name string) []byte {
+	for _, r := range name {
+		switch {
+		case 'a' <= r && r <= 'z' || '0' <= r && r <= '9':
+			dst = append(dst, byte(r))
+		case 'A' <= r && r <= 'Z':
+			dst = append(dst, byte(r)+'a'-'A')
+		case r > unicode.MaxASCII && isWord(r):
+			dst = append(dst, strings.ToLower(string(r))...)
+		}
+	}
+	return dst
+}

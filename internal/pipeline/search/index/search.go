@@ -1,0 +1,183 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+
+	"retort/internal/core"
+)
+
+// Filter limits a search. Empty fields do not.
+type Filter struct {
+	Server   string // as configured
+	Category string
+	Hidden   func(*core.Tool) bool
+}
+
+// Passes reports whether the filter lets a tool through.
+func (f Filter) Passes(t *core.Tool) bool {
+	return (f.Server == "" || f.Server == t.Server) && (f.Category == "" || f.Category == t.Category) && (f.Hidden == nil || !f.Hidden(t))
+}
+
+// Hit is one tool that was found.
+type Hit struct {
+	Tool  *core.Tool
+	Score float64 // comparable within one search only
+	Exact bool    // the query spells out the tool's name
+}
+
+// Search finds the tools that have words of the query, best first, and says how
+// many there are in all. It returns at most limit hits, all if limit is not
+// positive. Tools whose name the query spells out come first, with the server's
+// name or without. Equal scores are ordered by name. An empty query finds nothing.
+func (x *Index) Search(query string, f Filter, limit int) (hits []Hit, total int) {
+	s := x.current.Load()
+	found := s.score(s.parse(query))
+	defer s.pool.Put(found)
+	spelled := s.spelled(query)
+	for d, r := range spelled {
+		found.touch(d).rank = r
+	}
+	best := ranking{limit: limit}
+	for _, d := range found.touched {
+		t := s.entries[d].tool
+		if f.Passes(t) {
+			total++
+			best.offer(ranked{Hit{t, found.weigh(s, d), found.cells[d].rank != byWords}, found.cells[d].rank})
+		}
+	}
+	return best.sorted(), total
+}
+
+// score adds up what each document has of the terms.
+func (s *snapshot) score(terms []wanted) *scores {
+	found := s.scores()
+	for _, w := range terms {
+		found.wanted += float32(w.weight)
+		docs := s.docs[s.starts[w.term]:s.starts[w.term+1]]
+		impacts := s.impacts[s.starts[w.term]:s.starts[w.term+1]]
+		for i, d := range docs {
+			c := found.touch(d)
+			c.score += float32(w.weight) * impacts[i].weight()
+			c.covered += float32(w.weight)
+			if impacts[i]&named != 0 {
+				c.named += float32(w.weight)
+				c.name++
+			}
+		}
+	}
+	return found
+}
+
+// scores is the work space of one search.
+type scores struct {
+	cells   []cell
+	touched []uint32
+	wanted  float32 // the weight of all terms
+}
+
+type cell struct {
+	score   float32
+	covered float32 // weight of the terms that the document has
+	named   float32 // weight of the terms that its name has
+	name    uint16  // number of the terms that its name has
+	touched bool
+	rank    rank
+}
+
+func (s *snapshot) scores() *scores {
+	if found, ok := s.pool.Get().(*scores); ok {
+		for _, d := range found.touched {
+			found.cells[d] = cell{}
+		}
+		found.touched, found.wanted = found.touched[:0], 0
+		return found
+	}
+	return &scores{cells: make([]cell, len(s.entries))}
+}
+
+func (f *scores) touch(d uint32) *cell {
+	c := &f.cells[d]
+	if !c.touched {
+		c.touched = true
+		f.touched = append(f.touched, d)
+	}
+	return c
+}
+
+// weigh is the score of one document: the more of the query it has, and the more
+// of its name the query has, the better.
+func (f *scores) weigh(s *snapshot, d uint32) float64 {
+	c := &f.cells[d]
+	score := float64(c.score)
+	if f.wanted == 0 {
+		return score
+	}
+	score *= 1 + s.tuning.coverage*float64(c.covered/f.wanted)
+	if c.name > 0 {
+		score *= 1 + s.tuning.naming*float64(c.name)/float64(s.entries[d].name)*float64(c.named/f.wanted)
+	}
+	return score
+}
+
+type ranked struct {
+	Hit
+	rank rank
+}
+
+// compareRanked puts the better one first. Names decide between equals.
+func compareRanked(a, b ranked) int {
+	if a.rank != b.rank {
+		return cmp.Compare(b.rank, a.rank)
+	}
+	if a.Score != b.Score {
+		return cmp.Compare(b.Score, a.Score)
+	}
+	return cmp.Or(cmp.Compare(a.Tool.Server, b.Tool.Server), cmp.Compare(a.Tool.Name, b.Tool.Name))
+}
+
+// ranking keeps the best of what it is offered: a heap with the worst on top.
+type ranking struct {
+	limit int
+	heap  []ranked
+}
+
+func (r *ranking) offer(h ranked) {
+	if r.limit <= 0 || len(r.heap) < r.limit {
+		r.heap = append(r.heap, h)
+		if len(r.heap) == r.limit {
+			slices.SortFunc(r.heap, func(a, b ranked) int { return compareRanked(b, a) })
+		}
+		return
+	}
+	if compareRanked(h, r.heap[0]) < 0 {
+		r.heap[0] = h
+		r.sink(0)
+	}
+}
+
+func (r *ranking) sink(i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(r.heap) {
+			return
+		}
+		if next := child + 1; next < len(r.heap) && compareRanked(r.heap[next], r.heap[child]) > 0 {
+			child = next
+		}
+		if compareRanked(r.heap[i], r.heap[child]) >= 0 {
+			return
+		}
+		r.heap[i], r.heap[child] = r.heap[child], r.heap[i]
+		i = child
+	}
+}
+
+func (r *ranking) sorted() []Hit {
+	slices.SortFunc(r.heap, compareRanked)
+	hits := make([]Hit, len(r.heap))
+	for i, h := range r.heap {
+		hits[i] = h.Hit
+	}
+	return hits
+}

@@ -1,0 +1,97 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"retort/internal/core"
+	"retort/internal/pipeline/search/index"
+)
+
+// named bounds the names that a hint lists.
+const named = 20
+
+// scope makes a filter of a query's server and category.
+func scope(tools *core.Toolset, q Query) (index.Filter, error) {
+	var f index.Filter
+	if q.Server != "" {
+		s, ok := findServer(tools, q.Server)
+		if !ok {
+			return f, unknown("server", q.Server, serverNames(tools))
+		}
+		f.Server = s.Name
+	}
+	if q.Category != "" {
+		all := categories(tools)
+		at := slices.IndexFunc(all, func(c string) bool { return fold(c) == fold(q.Category) })
+		if at < 0 {
+			return f, unknown("category", q.Category, all)
+		}
+		f.Category = all[at]
+	}
+	return f, nil
+}
+
+// findServer finds a server by any spelling; case and punctuation do not matter.
+func findServer(tools *core.Toolset, name string) (*core.Server, bool) {
+	if s, ok := tools.Server(name); ok {
+		return s, true
+	}
+	want := fold(name)
+	for _, s := range tools.Servers {
+		if want != "" && (fold(s.Name) == want || fold(s.TypeScript) == want) {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
+func unknown(what, name string, known []string) *core.Error {
+	e := core.Errorf(core.KindInvalidArguments, "discover.search", "there is no %s %q", what, name)
+	if len(known) == 0 {
+		return e.WithHint("no server is configured")
+	}
+	if near := core.Nearest(name, known, 3); len(near) > 0 {
+		return e.WithHint("did you mean %s?", strings.Join(near, ", "))
+	}
+	rest := ""
+	if len(known) > named {
+		known, rest = known[:named], ", …"
+	}
+	return e.WithHint("there are %s%s", strings.Join(known, ", "), rest)
+}
+
+func serverNames(tools *core.Toolset) []string {
+	names := make([]string, len(tools.Servers))
+	for i, s := range tools.Servers {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// categories are those that a tool has, sorted.
+func categories(tools *core.Toolset) []string {
+	seen := map[string]bool{}
+	var all []string
+	for _, s := range tools.Servers {
+		for _, t := range s.Tools {
+			if t.Category != "" && !seen[t.Category] {
+				seen[t.Category] = true
+				all = append(all, t.Category)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// fold keeps what counts in a name.
+func fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}

@@ -1,0 +1,281 @@
+package search
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"retort/internal/base/seal"
+)
+
+const (
+	maxVectorBytes = 256 << 20 // of the file
+	garbage        = 4 << 20   // bytes of vectors nobody needs before the file is written anew
+)
+
+// A file of vectors is records, one after the other, each written at once at the
+// end, little endian:
+//
+//	"RTV1" · dimensions uint32 · key [32]byte · CRC-32 uint32 of dimensions, key and numbers · numbers float32
+//
+// What is no whole record is passed over, so that neither a crash nor two
+// processes that write can spoil more than what they were writing.
+const (
+	recordMagic = "RTV1"
+	recordHead  = 4 + 4 + sha256.Size + 4
+)
+
+// vectorKey says which tool, as it is, a vector belongs to.
+type vectorKey [sha256.Size]byte
+
+func keyOf(server, pin string) vectorKey { return sha256.Sum256([]byte(server + "\x00" + pin)) }
+
+// vectors are the vectors of one model, of length 1, in memory and on disk.
+type vectors struct {
+	path string // empty: memory only
+
+	mu    sync.RWMutex
+	known map[vectorKey][]float32
+	dims  int // of all; 0 before the first
+	file  *os.File
+	size  int64
+}
+
+// openVectors reads what is kept of a model's vectors in dir.
+func openVectors(dir, model string) (*vectors, error) {
+	v := &vectors{known: map[vectorKey][]float32{}}
+	if dir == "" {
+		return v, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	name := sha256.Sum256([]byte(model))
+	v.path = filepath.Join(dir, "vectors-"+hex.EncodeToString(name[:8])+".bin")
+	return v, v.open()
+}
+
+func (v *vectors) open() error {
+	if info, err := os.Stat(v.path); err == nil && info.Mode().IsRegular() && info.Size() > maxVectorBytes {
+		if err := os.Remove(v.path); err != nil { // no version of ours wrote it
+			return err
+		}
+	}
+	data, err := seal.ReadFile(v.path, maxVectorBytes)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	readRecords(data, func(key vectorKey, numbers []float32) {
+		if v.dims == 0 {
+			v.dims = len(numbers)
+		}
+		if len(numbers) == v.dims {
+			v.known[key] = numbers
+		}
+	})
+	v.size = int64(len(data))
+	v.file, err = seal.OpenFile(v.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	return err
+}
+
+// readRecords calls yield for every whole record of data.
+func readRecords(data []byte, yield func(vectorKey, []float32)) {
+	for {
+		at := bytes.Index(data, []byte(recordMagic))
+		if at < 0 {
+			return
+		}
+		data = data[at:]
+		size, ok := record(data, yield)
+		if !ok {
+			size = 1
+		}
+		data = data[size:]
+	}
+}
+
+// record reads the record that data begins with and returns its length.
+func record(data []byte, yield func(vectorKey, []float32)) (int, bool) {
+	if len(data) < recordHead {
+		return 0, false
+	}
+	dims := int(binary.LittleEndian.Uint32(data[4:]))
+	if dims == 0 || dims > maxDimensions || len(data) < recordHead+4*dims {
+		return 0, false
+	}
+	size := recordHead + 4*dims
+	if checksum(data[:size]) != binary.LittleEndian.Uint32(data[recordHead-4:]) {
+		return 0, false
+	}
+	numbers := make([]float32, dims)
+	for i := range numbers {
+		numbers[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[recordHead+4*i:]))
+	}
+	yield(vectorKey(data[8:8+sha256.Size]), numbers)
+	return size, true
+}
+
+func appendRecord(dst []byte, key vectorKey, numbers []float32) []byte {
+	start := len(dst)
+	dst = append(dst, recordMagic...)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(numbers)))
+	dst = append(dst, key[:]...)
+	dst = append(dst, 0, 0, 0, 0)
+	for _, n := range numbers {
+		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(n))
+	}
+	binary.LittleEndian.PutUint32(dst[start+recordHead-4:], checksum(dst[start:]))
+	return dst
+}
+
+func checksum(record []byte) uint32 {
+	sum := crc32.ChecksumIEEE(record[4 : recordHead-4])
+	return crc32.Update(sum, crc32.IEEETable, record[recordHead:])
+}
+
+// get returns the vector of a tool, or nil.
+func (v *vectors) get(key vectorKey) []float32 {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.known[key]
+}
+
+func (v *vectors) dimensions() int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.dims
+}
+
+// room is how many vectors can be kept in all.
+func (v *vectors) room() int {
+	if dims := v.dimensions(); dims > 0 {
+		return maxVectorBytes / (recordHead + 4*dims)
+	}
+	return math.MaxInt
+}
+
+// put keeps vectors, which must be of length 1, of the number of dimensions of
+// those that are kept. That they cannot be written to disk does not matter now.
+func (v *vectors) put(keys []vectorKey, numbers [][]float32) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var records []byte
+	for i, key := range keys {
+		if v.dims != 0 && len(numbers[i]) != v.dims {
+			return v.otherDimensions(len(numbers[i]))
+		}
+		v.dims = len(numbers[i])
+		v.known[key] = numbers[i]
+		records = appendRecord(records, key, numbers[i])
+	}
+	if v.file != nil && v.size+int64(len(records)) <= maxVectorBytes {
+		n, _ := v.file.Write(records)
+		v.size += int64(n)
+	}
+	return nil
+}
+
+// otherDimensions is the error of a vector that cannot be compared with the kept ones.
+func (v *vectors) otherDimensions(got int) error {
+	hint := ""
+	if v.path != "" {
+		hint = "; if the model has changed, remove " + v.path
+	}
+	return fmt.Errorf("it gave a vector of %d numbers, the kept ones have %d%s", got, v.dims, hint)
+}
+
+// retain forgets vectors that are not wanted, if there are so many that the file
+// is worth writing anew.
+func (v *vectors) retain(wanted map[vectorKey]bool) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	useful := int64(0)
+	for key := range wanted {
+		if v.known[key] != nil {
+			useful += int64(recordHead + 4*v.dims)
+		}
+	}
+	if v.size-useful < max(garbage, useful) {
+		return nil
+	}
+	for key := range v.known {
+		if !wanted[key] {
+			delete(v.known, key)
+		}
+	}
+	return v.rewrite()
+}
+
+// rewrite replaces the file by what is known.
+func (v *vectors) rewrite() error {
+	if v.file == nil {
+		return nil
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(v.path), ".tmp-*")
+	if err != nil {
+		return err
+	}
+	size := int64(0)
+	for key, numbers := range v.known {
+		n, failed := temporary.Write(appendRecord(nil, key, numbers))
+		size += int64(n)
+		err = errors.Join(err, failed)
+	}
+	err = errors.Join(err, temporary.Sync(), temporary.Close(), v.file.Close())
+	v.file = nil
+	if err == nil {
+		err = os.Rename(temporary.Name(), v.path)
+	}
+	if err != nil {
+		os.Remove(temporary.Name())
+		return err
+	}
+	v.size = size
+	v.file, err = seal.OpenFile(v.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	return err
+}
+
+func (v *vectors) close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.file == nil {
+		return nil
+	}
+	err := v.file.Close()
+	v.file = nil
+	return err
+}
+
+// unit scales a vector to length 1. One without a direction is an error.
+func unit(numbers []float32) error {
+	sum := 0.0
+	for _, n := range numbers {
+		sum += float64(n) * float64(n)
+	}
+	length := math.Sqrt(sum)
+	if !(length > 0) || math.IsInf(length, 0) {
+		return fmt.Errorf("it gave a vector without a direction")
+	}
+	for i := range numbers {
+		numbers[i] = float32(float64(numbers[i]) / length)
+	}
+	return nil
+}
+
+// cosine is the likeness of two vectors of length 1.
+func cosine(a, b []float32) float32 {
+	var sum float32
+	for i := range a {
+		sum += a[i] * b[i]
+	}
+	return sum
+}

@@ -1,0 +1,207 @@
+// Package offsets finds the places of very many things in little memory. A place is what its
+// user makes of four bytes; 0 is none.
+package offsets
+
+import (
+	"cmp"
+	"slices"
+)
+
+// ByHash finds places by the hash of what is there. It keeps a part of the hash only, 26
+// bits, so it finds others too: who asks looks at what is there. Small ones are a map.
+// Large ones take 7 to 9 bytes for each place, and grow in so many small parts that what is
+// needed while one grows does not count. The zero value is empty and ready.
+type ByHash struct {
+	Limit int // from how many places on it is large; Few if it is 0
+	few   map[uint64]uint32
+	many  *[1 << shardBits]shard
+}
+
+const (
+	shardBits = 10
+	// Few is how many places are a map.
+	Few = 4096
+)
+
+// shard is a hash table with linear probing. The positions are in the order of the tags, so
+// it grows without the rest of the hashes.
+type shard struct {
+	tags   []uint16
+	places []uint32 // 0: nothing is here
+	n      int
+}
+
+func split(h uint64) (i int, tag uint16) {
+	return int(h >> (64 - shardBits)), uint16(h >> (48 - shardBits))
+}
+
+// Find is the first place of a hash of which is says that it is it; 0 if there is none.
+func (x *ByHash) Find(h uint64, is func(place uint32) bool) uint32 {
+	if x.many == nil {
+		if place := x.few[h]; place != 0 && is(place) {
+			return place
+		}
+		return 0
+	}
+	i, tag := split(h)
+	s := &x.many[i]
+	if i := s.find(tag, is); i >= 0 {
+		return s.places[i]
+	}
+	return 0
+}
+
+// Insert adds a place. As long as they are a map it stands for another one of the same hash.
+func (x *ByHash) Insert(h uint64, place uint32) {
+	if x.many != nil {
+		i, tag := split(h)
+		x.many[i].insert(tag, place)
+		return
+	}
+	if x.few == nil {
+		x.few = map[uint64]uint32{}
+	}
+	if x.few[h] = place; len(x.few) < cmp.Or(x.Limit, Few) {
+		return
+	}
+	x.many = new([1 << shardBits]shard)
+	for h, place := range x.few {
+		i, tag := split(h)
+		x.many[i].insert(tag, place)
+	}
+	x.few = nil
+}
+
+// Replace puts a place where another one was, if that is there.
+func (x *ByHash) Replace(h uint64, old, place uint32) {
+	if x.many == nil {
+		if x.few[h] == old {
+			x.few[h] = place
+		}
+		return
+	}
+	i, tag := split(h)
+	s := &x.many[i]
+	if i := s.find(tag, func(p uint32) bool { return p == old }); i >= 0 {
+		s.places[i] = place
+	}
+}
+
+// position is where a tag would be best.
+func (s *shard) position(tag uint16) int { return int(uint64(tag) * uint64(len(s.tags)) >> 16) }
+
+func (s *shard) find(tag uint16, is func(place uint32) bool) int {
+	if s.n == 0 {
+		return -1
+	}
+	for i := s.position(tag); ; {
+		if s.places[i] == 0 {
+			return -1
+		}
+		if s.tags[i] == tag && is(s.places[i]) {
+			return i
+		}
+		if i++; i == len(s.tags) {
+			i = 0
+		}
+	}
+}
+
+func (s *shard) insert(tag uint16, place uint32) {
+	if s.n >= len(s.tags)-len(s.tags)/8 {
+		s.grow()
+	}
+	i := s.position(tag)
+	for s.places[i] != 0 {
+		if i++; i == len(s.tags) {
+			i = 0
+		}
+	}
+	s.tags[i], s.places[i] = tag, place
+	s.n++
+}
+
+func (s *shard) grow() {
+	old := *s
+	places := slices.Grow([]uint32(nil), len(old.tags)+max(8, len(old.tags)/8))
+	places = places[:cap(places)] // all of what was allocated
+	clear(places)
+	*s = shard{tags: make([]uint16, len(places)), places: places}
+	for i, place := range old.places {
+		if place != 0 {
+			s.insert(old.tags[i], place)
+		}
+	}
+}
+
+// ByNumber is the places of numbers, which are not negative. The zero value is empty and ready.
+type ByNumber struct{ pages []*page }
+
+// page is the places of consecutive numbers, in two bytes each as long as they are near
+// to each other, as those are that were minted one after another.
+type page struct {
+	base uint32
+	near [pageSize]uint16 // how far above base, from 1 on; 0: it has none
+	far  *[pageSize]uint32
+}
+
+const pageSize = 512
+
+func (p *page) at(i int) uint32 {
+	if p.far != nil {
+		return p.far[i]
+	}
+	if p.near[i] == 0 {
+		return 0
+	}
+	return p.base + uint32(p.near[i])
+}
+
+func (p *page) set(i int, place uint32) {
+	if p.far == nil {
+		if p.base == 0 {
+			p.base = place - 1
+		}
+		if above := place - p.base; above-1 < 1<<16-1 { // a place below wraps around
+			p.near[i] = uint16(above)
+			return
+		}
+		var far [pageSize]uint32
+		for i := range far {
+			far[i] = p.at(i)
+		}
+		p.far = &far
+	}
+	p.far[i] = place
+}
+
+// At is the place of a number; 0 if it has none.
+func (n *ByNumber) At(number int) uint32 {
+	if i := number / pageSize; i < len(n.pages) && n.pages[i] != nil {
+		return n.pages[i].at(number % pageSize)
+	}
+	return 0
+}
+
+// Set gives a number a place.
+func (n *ByNumber) Set(number int, place uint32) {
+	i := number / pageSize
+	if i >= len(n.pages) {
+		n.pages = append(n.pages, make([]*page, i+1-len(n.pages))...)
+	}
+	if n.pages[i] == nil {
+		n.pages[i] = new(page)
+	}
+	n.pages[i].set(number%pageSize, place)
+}
+
+// All gives the places in the order of the numbers, until yield does not want more.
+func (n *ByNumber) All(yield func(place uint32) bool) {
+	for _, p := range n.pages {
+		for i := 0; p != nil && i < pageSize; i++ {
+			if place := p.at(i); place != 0 && !yield(place) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,350 @@
+package pii
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"retort/internal/privacy/offsets"
+)
+
+// Gazetteer remembers names and companies, so that they are found again in free
+// text. The zero value is empty and ready; it is safe for concurrent use.
+type Gazetteer struct {
+	mu    sync.RWMutex
+	first [1 << 10]uint64 // bits of the hashes of first words
+	// lengths are those of values in bytes, by the hash of the first word: one, or where there
+	// are several, 256 more than where in several they are, longest first.
+	// Two words that are taken for one have the lengths of both.
+	lengths offsets.ByHash
+	several [][]uint8
+	// values are where in text the first is, by the hash of their spelling as folded writes
+	// it. Many names may begin with one word, so they are not looked for one by one.
+	values offsets.ByHash
+	// text is the values, one after another, in pages: u32 where the next one of the same
+	// spelling is, 0 if there is none; a byte each for the type, how often the letters are
+	// there, and how many these are; the letters in lower case, and as they were given if only
+	// that is found.
+	text  [][]byte
+	types []Type
+	seed  maphash.Seed
+	seen  offsets.ByHash // hashes of what was given: 26 bits and the last 32
+	added int            // of these, to Add
+	exact int            // to Exact
+	// digits says that a value begins with a digit.
+	digits bool
+}
+
+// maxKnown bounds what is given to each of Add and Exact: it is in memory, some 60 bytes for
+// a name. What comes later is not found again in free text.
+const maxKnown = 1 << 17
+
+// some says whether anything was given.
+func (g *Gazetteer) some() bool { return g.added+g.exact > 0 }
+
+// hash is that of a value. Values are told from each other by it, and nobody can foresee it.
+func (g *Gazetteer) hash(value string) uint64 {
+	if g.seed == (maphash.Seed{}) {
+		g.seed = maphash.MakeSeed()
+	}
+	return maphash.String(g.seed, value)
+}
+
+// has says whether Add has taken a value.
+func (g *Gazetteer) has(value []byte) bool {
+	return g.some() && g.saw(maphash.Bytes(g.seed, value))
+}
+
+func (g *Gazetteer) saw(h uint64) bool {
+	return g.seen.Find(h, func(rest uint32) bool { return rest == restOf(h) }) != 0
+}
+
+func restOf(h uint64) uint32 { return max(1, uint32(h)) }
+
+// isNew says whether a hash was not seen before. It is then.
+func (g *Gazetteer) isNew(h uint64) bool {
+	if g.saw(h) {
+		return false
+	}
+	g.seen.Insert(h, restOf(h))
+	return true
+}
+
+// Add remembers a value. Of a person's name the family name is remembered too.
+// What is too short, or a common word, is passed over.
+func (g *Gazetteer) Add(t Type, value string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.add(t, value)
+}
+
+func (g *Gazetteer) add(t Type, value string) {
+	if len(value) < 3 || len(value) > 100 || g.added >= maxKnown || !g.isNew(g.hash(value)) {
+		return
+	}
+	g.added++
+	words := strings.Fields(value)
+	if len(words) == 0 || !alnum(value[0]) {
+		return
+	}
+	if len(words) == 1 && !telling(value) {
+		return
+	}
+	g.put(lower(strings.Join(words, " ")), t, single(words))
+	if last := words[len(words)-1]; t == Name && len(words) > 1 && telling(last) && g.isNew(g.hash(last)) {
+		g.added++
+		g.put(lower(last), t, last)
+	}
+}
+
+func single(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	return ""
+}
+
+// lower folds as lexicons compare.
+func lower(s string) string {
+	var room [64]byte
+	return string(lowered(room[:0], []byte(s)))
+}
+
+// lowered appends what lower makes of s to dst, which is empty.
+func lowered(dst, s []byte) []byte {
+	b := append(dst, s...)
+	for i, c := range b {
+		switch {
+		case c-'A' < 26:
+			b[i] = c | 0x20
+		case i > 0 && b[i-1] == 0xC3 && c >= 0x80 && c < 0x9F:
+			b[i] = c | 0x20
+		}
+	}
+	return b
+}
+
+// Exact remembers a value that is to be found wherever it stands by itself, in any case
+// of its letters, however common it looks; of a person's name the family name too, unless
+// that is common. It has at least four bytes.
+func (g *Gazetteer) Exact(t Type, value string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(value) < 4 || len(value) > 200 || g.full() {
+		return
+	}
+	if !g.isNew(^g.hash(value)) { // Add has seen the hash itself
+		return
+	}
+	g.exact++
+	words := strings.Join(strings.Fields(value), " ")
+	if words == "" || !alnum(words[0]) {
+		return
+	}
+	g.digits = g.digits || digit(words[0])
+	g.put(lower(words), t, "")
+	if all := strings.Fields(words); t == Name && len(all) > 1 && telling(all[len(all)-1]) {
+		g.put(lower(all[len(all)-1]), t, "")
+	}
+}
+
+// Knows reports whether Exact would change nothing, as the value was given to it before or
+// there is no room.
+func (g *Gazetteer) Knows(value string) bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.some() && (g.saw(^maphash.String(g.seed, value)) || g.full())
+}
+
+// Full reports whether there is no room for more.
+func (g *Gazetteer) Full() bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.full()
+}
+
+func (g *Gazetteer) full() bool { return g.added >= maxKnown || g.exact >= maxKnown }
+
+// telling says whether a single word may be looked for by itself: it begins with
+// a capital, has no digits, and is no common word.
+func telling(w string) bool {
+	if utf8.RuneCountInString(w) < 4 || !capitalised([]byte(w), 0) || strings.ContainsAny(w, "0123456789.@/_") {
+		return false
+	}
+	text := []byte(w)
+	h := wordHash(text, 0, len(text))
+	if words, end := vouchers().longest(text, 0, h); end > 0 && words != 0 {
+		return false
+	}
+	role, end := people().longest(text, 0, h)
+	return end == 0 || role&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff) == 0 && !common(w)
+}
+
+// common words are family names and companies too. Alone they tell nothing.
+func common(w string) bool {
+	return bytes.Contains([]byte(commonWords), []byte(" "+lower(w)+" "))
+}
+
+const commonWords = " long young green brown black white king page may june april grace hope rose will mark bill rich frank dean chase cook baker price stone wood woods field fields bush banks brooks rivers lane park parks " +
+	"hill hills ford bell ball cross day days early east west north south english french german swift small short little love moon star stars summer winter snow rain storm wise best good goods gold silver sharp strong major minor " +
+	"power powers case cases bond bonds cash read reader reed ring rush sun sunday monday test tests user users admin guest owner manager system service group company name names person contact null none unknown other others default " +
+	"sales support team bot app apps engineering platform department dept operations ops marketing finance human resources customer customers client security network it hr legal public private global local info office home work main test demo sample example acme data files open closed active pending draft done high normal true false yes apple orange target square block slack notion linear stripe shell delta meta visa oracle gap "
+
+// maxAlike bounds the values that differ in nothing but their separators.
+const maxAlike = 16
+
+// put adds a value in lower case. One that is exact is found in that spelling only.
+func (g *Gazetteer) put(words string, t Type, exact string) {
+	typ := slices.Index(g.types, t)
+	if typ < 0 {
+		typ, g.types = len(g.types), append(g.types, t)
+	}
+	var room [256]byte
+	spelling := folded(room[:0], []byte(words))
+	key := maphash.Bytes(g.seed, spelling)
+	n, last := 0, uint32(0)
+	for at := g.place(key, spelling); at != 0; n++ {
+		next, k := g.at(at)
+		if k.typ == t && string(k.words) == words && string(k.exact) == exact {
+			return
+		}
+		last, at = at, next
+	}
+	if n >= maxAlike || typ > 255 {
+		return
+	}
+	place := g.write(byte(typ), words, exact)
+	if last == 0 {
+		g.values.Insert(key, place)
+	} else {
+		binary.LittleEndian.PutUint32(g.entry(last), place)
+	}
+	g.begin(words)
+}
+
+// pageBits is of how many bytes a page of text has.
+const pageBits = 16
+
+// write appends a value to text, and returns where it is.
+func (g *Gazetteer) write(typ byte, words, exact string) uint32 {
+	times := byte(1)
+	if exact != "" {
+		times = 2
+	}
+	last := len(g.text) - 1
+	switch {
+	case last < 0:
+		g.text, last = [][]byte{make([]byte, 1, 64)}, 0 // 0 is no place
+	case len(g.text[last])+7+len(words)+len(exact) > 1<<pageBits:
+		g.text, last = append(g.text, make([]byte, 0, 1<<pageBits)), last+1
+	}
+	page := g.text[last]
+	place := uint32(last<<pageBits + len(page))
+	page = append(page, 0, 0, 0, 0, typ, times, byte(len(words)))
+	g.text[last] = append(append(page, words...), exact...)
+	return place
+}
+
+// place is that of the first value of a spelling, which has a hash; 0 if there is none.
+func (g *Gazetteer) place(h uint64, spelling []byte) uint32 {
+	return g.values.Find(h, func(place uint32) bool {
+		var room [256]byte
+		_, k := g.at(place)
+		return bytes.Equal(folded(room[:0], k.words), spelling)
+	})
+}
+
+// begin has a value looked for where its first word is.
+func (g *Gazetteer) begin(words string) {
+	h := wordHash([]byte(words), 0, span([]byte(words), 0, isAlnum))
+	g.first[h>>54] |= 1 << (h >> 48 & 63)
+	n, was := uint8(len(words)), g.lengthsOf(h)
+	switch {
+	case was == 0:
+		g.lengths.Insert(h, uint32(n))
+	case was < 256:
+		if was != uint32(n) {
+			g.lengths.Replace(h, was, 256+uint32(len(g.several)))
+			g.several = append(g.several, []uint8{max(uint8(was), n), min(uint8(was), n)})
+		}
+	default:
+		all := &g.several[was-256]
+		if i, ok := slices.BinarySearchFunc(*all, n, func(a, b uint8) int { return int(b) - int(a) }); !ok {
+			*all = slices.Insert(*all, i, n)
+		}
+	}
+}
+
+func (g *Gazetteer) lengthsOf(h uint64) uint32 {
+	return g.lengths.Find(h, func(uint32) bool { return true })
+}
+
+// known is what a gazetteer knows of a value.
+type known struct {
+	typ          Type
+	words, exact []byte // exact is empty unless it is found in this spelling only
+}
+
+// at is the value at a place in text, and where the next one is.
+func (g *Gazetteer) at(place uint32) (next uint32, k known) {
+	t := g.entry(place)
+	n := int(t[6])
+	k = known{typ: g.types[t[4]], words: t[7 : 7+n]}
+	if t[5] == 2 {
+		k.exact = t[7+n : 7+2*n]
+	}
+	return binary.LittleEndian.Uint32(t), k
+}
+
+func (g *Gazetteer) entry(place uint32) []byte {
+	return g.text[place>>pageBits][place&(1<<pageBits-1):]
+}
+
+// begins says whether a value may begin with a word of this hash.
+func (g *Gazetteer) begins(h uint64) bool { return g.first[h>>54]>>(h>>48&63)&1 != 0 }
+
+// longest is the type of the longest value that begins at a word, and its end.
+func (g *Gazetteer) longest(text []byte, start int, h uint64) (t Type, end int) {
+	n := g.lengthsOf(h)
+	if n < 256 {
+		return g.alike(text, start, int(n))
+	}
+	for _, n := range g.several[n-256] {
+		if t, end := g.alike(text, start, int(n)); end > 0 {
+			return t, end
+		}
+	}
+	return "", 0
+}
+
+// alike is the type of a value of n bytes that is at start, and its end.
+func (g *Gazetteer) alike(text []byte, start, n int) (t Type, end int) {
+	if end := start + n; n == 0 || end > len(text) || class[at(text, end)]&isAlnum != 0 && text[end] < 0x80 {
+		return "", 0
+	}
+	var room [256]byte
+	spelling := folded(room[:0], text[start:start+n])
+	for place := g.place(maphash.Bytes(g.seed, spelling), spelling); place != 0; {
+		next, k := g.at(place)
+		if n := phraseEnd(text, start, k.words); n > 0 && (len(k.exact) == 0 || bytes.Equal(text[start:n], k.exact)) {
+			return k.typ, n
+		}
+		place = next
+	}
+	return "", 0
+}
+
+// folded appends s in lower case, with blanks for what phrases take for one.
+func folded(dst, s []byte) []byte {
+	b := lowered(dst, s)
+	for i, c := range b {
+		if c == '-' || c == '_' || c == '\'' || c == '.' {
+			b[i] = ' '
+		}
+	}
+	return b
+}

@@ -1,0 +1,300 @@
+package redact
+
+import (
+	"errors"
+	"hash/maphash"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"retort/internal/core"
+	"retort/internal/privacy/pii"
+	"retort/internal/privacy/vault"
+)
+
+// ErrProbing is the cause of refusals of comparisons that would tell what is behind a token.
+var ErrProbing = errors.New("more comparisons could reveal its value")
+
+// The rank of a value among n others reveals log2(n) bits of it. A program that compares a token with
+// values of its choice can read the value letter by letter. So tokens are compared only with
+// tokens of the same type that servers have sent, and comparisons reveal at most this many bits of a
+// value to a principal.
+const (
+	textBits   = 24.0     // about two lists of some thousand values each
+	numberBits = 14.0     // of values that have few bits, such as phone numbers, cards and dates: one list of 16,384
+	equalBits  = 1.0 / 16 // what a comparison for equality is counted as
+)
+
+const (
+	maxCompared   = 1 << 17 // values that a principal has compared
+	maxPrincipals = 1 << 12 // who have compared something
+	recentSets    = 4       // sets that a value is remembered to have been sorted in
+)
+
+// comparisons tracks how many bits of each value comparing has revealed to each principal. It is
+// keyed by value and not by token, since a new session has new tokens for the same values. It
+// lives as long as the Screen. It is safe for concurrent use.
+type comparisons struct {
+	mu         sync.Mutex
+	principals map[string]map[valueKey]*compared
+	sets       uint32
+	seed       maphash.Seed
+}
+
+// valueKey identifies a value without keeping it.
+type valueKey struct {
+	typ  string
+	hash uint64
+}
+
+func (c *comparisons) key(e vault.Entry) valueKey {
+	return valueKey{e.Type, maphash.String(c.seed, strings.ToLower(e.Value))}
+}
+
+// compared is what is known of one value.
+type compared struct {
+	bits float64
+	sets [recentSets]uint32 // those in which it was sorted; 0 is none
+}
+
+// sort counts one sorting of different values for a principal, or refuses it. Sorting values again
+// that were sorted together tells nothing new.
+func (c *comparisons) sort(principal string, values []valueKey) *core.Error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, refused := c.of(principal, len(values))
+	if refused != nil || sortedTogether(known, values) {
+		return refused
+	}
+	cost := math.Log2(float64(len(values)))
+	if refused := afford(known, values, cost); refused != nil {
+		return refused
+	}
+	c.sets++
+	for _, t := range values {
+		k := entryOf(known, t)
+		k.bits += cost
+		copy(k.sets[1:], k.sets[:])
+		k.sets[0] = c.sets
+	}
+	return nil
+}
+
+// equal counts a comparison of two values for equality, or refuses it.
+func (c *comparisons) equal(principal string, values []valueKey) *core.Error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, refused := c.of(principal, len(values))
+	if refused != nil {
+		return refused
+	}
+	if refused := afford(known, values, equalBits); refused != nil {
+		return refused
+	}
+	for _, t := range values {
+		entryOf(known, t).bits += equalBits
+	}
+	return nil
+}
+
+// of returns what a principal has compared, who compares n values now.
+func (c *comparisons) of(principal string, n int) (map[valueKey]*compared, *core.Error) {
+	known, ok := c.principals[principal]
+	if !ok {
+		if len(c.principals) >= maxPrincipals {
+			return nil, core.Errorf(core.KindLimit, "pii.compare", "more than %d users compared tokens since Retort was started", maxPrincipals).
+				WithHint("have the server sort or filter")
+		}
+		known = map[valueKey]*compared{}
+		c.principals[principal] = known
+	}
+	if len(known)+n > maxCompared {
+		return nil, core.Errorf(core.KindLimit, "pii.compare", "more than %d tokens were compared since Retort was started", maxCompared).
+			WithHint("have the server sort or filter")
+	}
+	return known, nil
+}
+
+func entryOf(known map[valueKey]*compared, t valueKey) *compared {
+	k, ok := known[t]
+	if !ok {
+		k = &compared{}
+		known[t] = k
+	}
+	return k
+}
+
+// sortedTogether reports whether one earlier sort included all values.
+func sortedTogether(known map[valueKey]*compared, values []valueKey) bool {
+	first, ok := known[values[0]]
+	if !ok {
+		return false
+	}
+	for _, set := range first.sets {
+		all := set != 0 && !slices.ContainsFunc(values, func(t valueKey) bool {
+			k, ok := known[t]
+			return !ok || !slices.Contains(k.sets[:], set)
+		})
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+// afford refuses a comparison if one of the values would tell too much.
+func afford(known map[valueKey]*compared, values []valueKey, cost float64) *core.Error {
+	for _, v := range values {
+		spent := 0.0
+		if k, ok := known[v]; ok {
+			spent = k.bits
+		}
+		if spent+cost > budget(v.typ) {
+			return core.Errorf(core.KindPolicy, "pii.compare", "the comparison was refused: this token of type %s was compared with too many different values: %w", v.typ, ErrProbing).
+				WithHint("have the server sort or filter, or sort the whole list once and reuse the result")
+		}
+	}
+	return nil
+}
+
+// budget returns how many bits of a value comparisons may tell.
+func budget(typ string) float64 {
+	switch pii.Type(typ) {
+	case pii.Email, pii.Name, pii.Company, pii.Address:
+		return textBits
+	}
+	return numberBits
+}
+
+// Equals reports whether two tokens mean the same: case, blanks and punctuation do not count. A
+// text that is no token equals nothing but itself, and is refused beside a token.
+func (s *Session) Equals(a, b string) (bool, *core.Error) {
+	x, isToken, err := s.entry(a)
+	if err != nil {
+		return false, err
+	}
+	y, both, err := s.entry(b)
+	switch {
+	case err != nil:
+		return false, err
+	case isToken != both:
+		return false, noTexts("pii.equals")
+	case !isToken:
+		return plainly(a) == plainly(b), nil
+	case x.Type != y.Type || x.Number == y.Number:
+		return x.Type == y.Type, nil
+	}
+	if err := s.screen.compared.equal(s.principal(), []valueKey{s.screen.compared.key(x), s.screen.compared.key(y)}); err != nil {
+		return false, err
+	}
+	return plainly(x.Value) == plainly(y.Value), nil
+}
+
+func noTexts(op string) *core.Error {
+	return core.Errorf(core.KindInvalidArguments, op, "it compares tokens with tokens, not with texts").
+		WithHint("compare values that servers have sent; have the server filter by a text")
+}
+
+// principal returns whose session it is. See SessionName.
+func (s *Session) principal() string {
+	principal, _, _ := strings.Cut(s.name, "\x00")
+	return principal
+}
+
+// entry returns what a token stands for. isToken is false for other texts.
+func (s *Session) entry(text string) (e vault.Entry, isToken bool, refused *core.Error) {
+	found := s.screen.scanner.Tokens(nil, []byte(text))
+	if len(found) != 1 || found[0].End-found[0].Start != len(text) {
+		return vault.Entry{}, false, nil
+	}
+	e, ok := s.tokens.Resolve(text)
+	if !ok {
+		return e, true, core.Errorf(core.KindInvalidArguments, "pii", "%s stands for nothing in this session: %w", text, ErrUnknown)
+	}
+	return e, true, nil
+}
+
+// Ranks returns where each of the tokens stands in the order of their values: equal ones have
+// the same rank, from 0 on. Missing values, such as "" and "undefined", come last. Texts are
+// ranked if there is no token among them.
+func (s *Session) Ranks(tokens []string) ([]int, *core.Error) {
+	values, entries, err := s.values(tokens)
+	if err != nil {
+		return nil, err
+	}
+	if refused := s.sortable(entries); refused != nil {
+		return nil, refused
+	}
+	present := slices.DeleteFunc(slices.Clone(values), func(v *string) bool { return v == nil })
+	sorted := make([]string, len(present))
+	for i, v := range present {
+		sorted[i] = *v
+	}
+	slices.Sort(sorted)
+	sorted = slices.Compact(sorted)
+	ranks := make([]int, len(values))
+	for i, v := range values {
+		if ranks[i] = len(sorted); v != nil {
+			ranks[i], _ = slices.BinarySearch(sorted, *v)
+		}
+	}
+	return ranks, nil
+}
+
+// values returns what is compared, nil for what is missing, and the different tokens in it.
+func (s *Session) values(tokens []string) ([]*string, []vault.Entry, *core.Error) {
+	values := make([]*string, len(tokens))
+	entries := map[valueKey]vault.Entry{} // equal values count once
+	texts := false
+	for i, token := range tokens {
+		if isMissing(token) {
+			continue
+		}
+		e, isToken, err := s.entry(token)
+		if err != nil {
+			return nil, nil, err
+		}
+		value := strings.ToLower(token)
+		if isToken {
+			entries[s.screen.compared.key(e)] = e
+			value = strings.ToLower(e.Value)
+		}
+		texts = texts || !isToken
+		values[i] = &value
+	}
+	if texts && len(entries) > 0 {
+		return nil, nil, noTexts("pii.sortBy")
+	}
+	list := make([]vault.Entry, 0, len(entries))
+	for _, e := range entries {
+		list = append(list, e)
+	}
+	return values, list, nil
+}
+
+// isMissing reports whether a text is what programs have where there is no value.
+func isMissing(text string) bool {
+	return text == "" || text == "undefined" || text == "null" || text == "None"
+}
+
+// sortable refuses to sort tokens of several types, tokens that no server has sent, and tokens
+// of which comparisons have told enough.
+func (s *Session) sortable(entries []vault.Entry) *core.Error {
+	if len(entries) < 2 {
+		return nil
+	}
+	keys := make([]valueKey, len(entries))
+	for i, e := range entries {
+		if e.Type != entries[0].Type {
+			return core.Errorf(core.KindInvalidArguments, "pii.sortBy", "it sorts tokens of one type, not of %s and %s", entries[0].Type, e.Type)
+		}
+		sent := slices.ContainsFunc(e.From, func(from string) bool { return from != programs && from != models })
+		if !sent {
+			return core.Errorf(core.KindPolicy, "pii.sortBy", "one of the values was written by the program and not sent by a server: %w", ErrProbing).
+				WithHint("sort values that servers have sent")
+		}
+		keys[i] = s.screen.compared.key(e)
+	}
+	return s.screen.compared.sort(s.principal(), keys)
+}

@@ -1,0 +1,153 @@
+package redact
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"retort/internal/core"
+)
+
+// tokensOf has a server send texts and returns the tokens that a program sees for them.
+func tokensOf(t *testing.T, s *Session, server string, texts ...string) []string {
+	t.Helper()
+	document, err := json.Marshal(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tokens []string
+	if err := json.Unmarshal([]byte(incoming(t, s, server, string(document))), &tokens); err != nil {
+		t.Fatal(err)
+	}
+	return tokens
+}
+
+func TestRanks(t *testing.T) {
+	s := open(t, Options{})
+	mail := tokensOf(t, s, "crm", "bob@corp.example", "ann@corp.example", "BOB@corp.example")
+	phone := tokensOf(t, s, "crm", "+49 30 901820")
+	own, err := s.Program(`"zoe@corp.example"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own = own[1 : len(own)-1]
+	ranks := func(tokens ...string) string {
+		r, refused := s.Ranks(tokens)
+		if refused != nil {
+			return string(refused.Kind)
+		}
+		return fmt.Sprint(r)
+	}
+	for _, c := range []struct {
+		tokens []string
+		want   string
+	}{
+		{mail, "[1 0 1]"},
+		{[]string{mail[0], "undefined", mail[1], ""}, "[1 2 0 2]"},
+		{[]string{"b", "A", "a"}, "[1 0 0]"}, // nothing personal among them
+		{[]string{mail[0], "ann"}, "invalid_arguments"},
+		{[]string{mail[0], "ann@corp.exampl"}, "invalid_arguments"},
+		{[]string{mail[0], " " + mail[1]}, "invalid_arguments"},
+		{[]string{mail[0], phone[0]}, "invalid_arguments"},
+		{[]string{mail[0], own}, "policy"},
+		{[]string{mail[0], "[EMAIL_99]"}, "invalid_arguments"},
+	} {
+		if got := ranks(c.tokens...); got != c.want {
+			t.Errorf("%q: %s, want %s", c.tokens, got, c.want)
+		}
+	}
+}
+
+func TestEquals(t *testing.T) {
+	s := open(t, Options{})
+	mail := tokensOf(t, s, "crm", "bob@corp.example", "BOB@corp.example", "ann@corp.example")
+	for _, c := range []struct{ a, b, want string }{
+		{mail[0], mail[1], "true"}, {mail[0], mail[2], "false"}, {mail[0], mail[0], "true"}, {"a b", "AB", "true"},
+		{mail[0], "bob@corp.example", "invalid_arguments"}, {"bob", mail[0], "invalid_arguments"},
+	} {
+		got := ""
+		if equal, refused := s.Equals(c.a, c.b); refused != nil {
+			got = string(refused.Kind)
+		} else {
+			got = fmt.Sprint(equal)
+		}
+		if got != c.want {
+			t.Errorf("%s, %s: %s, want %s", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+// TestValuesAreNotReadByComparing has a server send values of a program's choice, and looks for
+// another value by halves.
+func TestValuesAreNotReadByComparing(t *testing.T) {
+	s := open(t, Options{})
+	const secret = "m.kowalska@corp.example"
+	target := tokensOf(t, s, "crm", secret)[0]
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	known := ""
+	var refused *core.Error
+	for len(known) < len(secret) && refused == nil {
+		var probes []string
+		for _, l := range letters {
+			probes = append(probes, known+string(l)+"@corp.example")
+		}
+		tokens := append(tokensOf(t, s, "echo", probes...), target)
+		var ranks []int
+		if ranks, refused = s.Ranks(tokens); refused == nil {
+			below := slices.IndexFunc(ranks[:len(letters)], func(r int) bool { return r > ranks[len(letters)] })
+			known += string(letters[max(0, below-1)])
+		}
+	}
+	if refused == nil || !errors.Is(refused, ErrProbing) || len(known) > 5 {
+		t.Errorf("%d letters were found; %v", len(known), refused)
+	}
+	if _, refused := s.Ranks([]string{target, tokensOf(t, s, "echo", "zzz@corp.example")[0]}); refused == nil || !errors.Is(refused, ErrProbing) {
+		t.Errorf("another comparison: %v", refused)
+	}
+}
+
+// Another session of the same principal has other tokens for a value, and the same budget.
+func TestSessionsShareABudget(t *testing.T) {
+	first := open(t, Options{})
+	compare := func(s *Session, round int) *core.Error {
+		var texts []string
+		for i := range 64 {
+			texts = append(texts, fmt.Sprintf("u%d.%d@corp.example", round, i))
+		}
+		_, refused := s.Ranks(tokensOf(t, s, "crm", append(texts, "ann@corp.example")...))
+		return refused
+	}
+	for round := range 10 {
+		s, err := first.screen.Session(SessionName("", fmt.Sprint("session ", round)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refused := compare(s, round); (refused != nil) != (round >= 3) {
+			t.Errorf("session %d: %v", round, refused)
+		}
+	}
+	other, err := first.screen.Session(SessionName("bob", "session 0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if refused := compare(other, 0); refused != nil {
+		t.Errorf("another principal: %v", refused)
+	}
+}
+
+// Sorting one list again, or a part of it, tells nothing new and is never refused.
+func TestSortingAgain(t *testing.T) {
+	s := open(t, Options{})
+	var texts []string
+	for i := range 1000 {
+		texts = append(texts, fmt.Sprintf("user%d@corp.example", i))
+	}
+	tokens := tokensOf(t, s, "crm", texts...)
+	for i := range 100 {
+		if _, refused := s.Ranks(tokens[i:]); refused != nil {
+			t.Fatal(refused)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package redact
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"retort/internal/privacy/pii"
+)
+
+var further = Options{
+	Types: map[pii.Type]*regexp.Regexp{"employee_id": regexp.MustCompile(`\bEMP-[0-9]{6}\b|\b4711[0-9]{4}\b`), "project": nil},
+	Words: map[pii.Type][]string{"project": {"Bluebird"}},
+	Keys:  map[string]pii.Type{"badge": "employee_id"},
+}
+
+// Types that the settings add are hidden like the others: by form, word and key, in
+// numbers and under keys of ids too.
+func TestFurtherTypes(t *testing.T) {
+	s := open(t, further)
+	const document = `{"id":"EMP-000001","note":"EMP-000002 wrote to bob@corp.example of Bluebird, EMP-0000003 did not","badge":"x-17","number":47110001,"price":4711}`
+	seen := incoming(t, s, "hr", document)
+	want := `{"id":"[EMPLOYEE_ID_1]","note":"[EMPLOYEE_ID_2] wrote to [EMAIL_1] of [PROJECT_1], EMP-0000003 did not","badge":"[EMPLOYEE_ID_3]","number":"[EMPLOYEE_ID_4]","price":4711}`
+	if seen != want {
+		t.Errorf("a program sees %s", seen)
+	}
+	if got, _, refused := s.Restore("hr", []byte(seen)); refused != nil || string(got) != document {
+		t.Errorf("restored: %s %v", got, refused)
+	}
+	if told := outgoing(t, s, `"EMP-000009 and [EMPLOYEE_ID_1]"`); told != `"[EMPLOYEE_ID_5] and [EMPLOYEE_ID_1]"` {
+		t.Errorf("the model sees %s", told)
+	}
+	if forged := incoming(t, s, "wiki", `"[EMPLOYEE_ID_1] [NOTE_1]"`); strings.Contains(forged, "[EMPLOYEE_ID_1]") || !strings.Contains(forged, "[NOTE_1]") {
+		t.Errorf("forged: %s", forged)
+	}
+}
+
+// What has the form of a further type is that and nothing else, and never a part of a token.
+func TestFurtherTypesOverlap(t *testing.T) {
+	s := open(t, Options{Types: map[pii.Type]*regexp.Regexp{"account": regexp.MustCompile(`[a-z]+@corp\.example|[0-9]+`), "letters": regexp.MustCompile(`[A-Z]{5}`)}})
+	seen := incoming(t, s, "hr", `["ann@corp.example", "ann@else.example 12", "[EMAIL_1]"]`)
+	if want := `["[ACCOUNT_1]", "[EMAIL_1] [ACCOUNT_2]", "[EMAIL_2]"]`; seen != want {
+		t.Errorf("%s", seen)
+	}
+}
+
+// A server's answers can have tokens where others' have the text, and the properties of
+// tools' answers say so.
+func TestTreatmentHide(t *testing.T) {
+	s := open(t, Options{Modes: map[pii.Type]Mode{pii.IP: Off}, Treats: func(server string, typ pii.Type) Treatment {
+		if server == "hr" && (typ == pii.Name || typ == pii.IP) {
+			return Hide
+		}
+		return Usual
+	}})
+	const document = `{"last_name":"Halvorsen","host":"10.20.30.40"}`
+	if seen := incoming(t, s, "hr", document); seen != `{"last_name":"[NAME_1]","host":"[IP_1]"}` {
+		t.Errorf("of hr a program sees %s", seen)
+	}
+	if seen := incoming(t, s, "crm", document); seen != document {
+		t.Errorf("of crm a program sees %s", seen)
+	}
+	for property, want := range map[string][2]string{
+		"last_name": {"name", ""}, "lastName": {"name", ""}, "contactEmail": {"email", "email"}, "title": {"", ""}, "id": {"", ""},
+	} {
+		if hr, crm := s.screen.Sealed("hr", property), s.screen.Sealed("crm", property); hr != want[0] || crm != want[1] {
+			t.Errorf("%s: %q of hr, %q of crm", property, hr, crm)
+		}
+	}
+}

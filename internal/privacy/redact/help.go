@@ -1,0 +1,177 @@
+package redact
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"retort/internal/core"
+	"retort/internal/privacy/pii"
+)
+
+// What follows computes on values for programs that have their tokens only, and answers
+// nothing that is personal.
+
+// value returns the type and the value of a token. Other text stands for itself.
+func (s *Session) value(text string) (pii.Type, string, *core.Error) {
+	e, isToken, err := s.entry(text)
+	if err != nil {
+		return "", "", err
+	}
+	if !isToken {
+		return "", text, nil
+	}
+	return pii.Type(e.Type), e.Value, nil
+}
+
+// Domain is the part of an e-mail address behind the @, in lower case.
+func (s *Session) Domain(token string) (string, *core.Error) {
+	_, value, err := s.value(token)
+	if err != nil {
+		return "", err
+	}
+	_, domain, ok := strings.Cut(value, "@")
+	if !ok {
+		return "", core.Errorf(core.KindInvalidArguments, "pii.domain", "it is no e-mail address")
+	}
+	return strings.ToLower(domain), nil
+}
+
+func plainly(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || strings.ContainsRune("-()/", r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, s)
+}
+
+// Mask is the outline of a value: a first letter and the domain, or the last digits.
+func (s *Session) Mask(token string) (string, *core.Error) {
+	t, value, err := s.value(token)
+	if err != nil {
+		return "", err
+	}
+	return outline(t, value), nil
+}
+
+func outline(t pii.Type, value string) string {
+	if _, domain, ok := strings.Cut(value, "@"); ok && t == pii.Email {
+		return "***@" + domain
+	}
+	show := 0
+	switch t {
+	case pii.CreditCard, pii.IBAN:
+		show = 4
+	case pii.Phone:
+		show = 2
+	}
+	runes := []rune(value)
+	for i, r := range runes {
+		if i < len(runes)-show && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			runes[i] = '*'
+		}
+	}
+	return string(runes)
+}
+
+// Country is the ISO 3166 code of the country of a phone number or an IBAN, "" if it tells
+// none.
+func (s *Session) Country(token string) (string, *core.Error) {
+	t, value, err := s.value(token)
+	return s.screen.scanner.Country(t, value), err
+}
+
+// Age is how many whole years have passed since a date of birth.
+func (s *Session) Age(token string, now time.Time) (int, *core.Error) {
+	_, value, err := s.value(token)
+	if err != nil {
+		return 0, err
+	}
+	for _, layout := range []string{"2006-01-02", time.RFC3339, "2006/01/02", "02.01.2006", "01/02/2006", "2 January 2006", "January 2, 2006"} {
+		if born, bad := time.Parse(layout, value); bad == nil && !born.After(now) {
+			years := now.Year() - born.Year()
+			if cmp.Compare(now.Month(), born.Month()) < 0 || now.Month() == born.Month() && now.Day() < born.Day() {
+				years--
+			}
+			return years, nil
+		}
+	}
+	return 0, core.Errorf(core.KindInvalidArguments, "pii.age", "it is no date that can be read")
+}
+
+// Sanitize is a text for the model, and how many values of each type were hidden.
+func (s *Session) Sanitize(text string) (string, map[string]int, error) {
+	counted := &counting{modes: s.screen.modes, found: map[string]int{}}
+	s.screen.scanner.Replace([]byte(text), s.known, counted)
+	out, err := s.Outgoing([]byte(text))
+	return string(out), counted.found, err
+}
+
+// Outlines says of each token in some texts what Mask makes of its value, in their order, each once: for
+// a person who decides whether the value leaves.
+func (s *Session) Outlines(texts ...[]byte) (lines []string) {
+	for _, text := range texts {
+		for _, f := range s.screen.scanner.Tokens(nil, text) {
+			token := string(text[f.Start:f.End])
+			mask, err := s.Mask(token)
+			if line := token + " " + mask; err == nil && !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
+// HasTokens reports whether a text has a token that stands for a value of the session.
+func (s *Session) HasTokens(text []byte) bool {
+	for _, f := range s.screen.scanner.Tokens(nil, text) {
+		if _, ok := s.tokens.Resolve(string(text[f.Start:f.End])); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Show puts values in the place of all tokens that stand for some, in a text: for a
+// person, never for a model.
+func (s *Session) Show(text string) string {
+	return s.shown(text, func(value string) string { return value })
+}
+
+// ShowJSON is Show for a JSON value.
+func (s *Session) ShowJSON(document []byte) []byte {
+	return []byte(s.shown(string(document), func(value string) string {
+		quoted, err := json.Marshal(value)
+		if err != nil {
+			return ""
+		}
+		return string(quoted[1 : len(quoted)-1])
+	}))
+}
+
+func (s *Session) shown(text string, spell func(string) string) string {
+	var out strings.Builder
+	from := 0
+	for _, f := range s.screen.scanner.Tokens(nil, []byte(text)) {
+		if e, ok := s.tokens.Resolve(text[f.Start:f.End]); ok {
+			out.WriteString(text[from:f.Start])
+			out.WriteString(spell(e.Value))
+			from = f.End
+		}
+	}
+	return out.String() + text[from:]
+}
+
+// Subject tells which values are those of a person who is to be forgotten: equal to one of
+// these texts but for case, blanks and punctuation.
+func Subject(texts ...string) func(value string) bool {
+	plain := map[string]bool{}
+	for _, text := range texts {
+		plain[plainly(text)] = true
+	}
+	return func(value string) bool { return plain[plainly(value)] }
+}

@@ -1,0 +1,95 @@
+package redact
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Mentions tells in which texts one of these is, of a person who is to be forgotten: but for
+// case, blanks and punctuation, also within JSON or code. Texts of fewer than six letters
+// and digits must stand by themselves, since they are part of many words.
+func Mentions(subjects ...string) func(text string) bool {
+	var wanted [][]rune
+	for _, s := range subjects {
+		if letters, _ := lettered(s); len(letters) > 0 {
+			wanted = append(wanted, letters)
+		}
+	}
+	return func(text string) bool {
+		return mentions(text, wanted) || strings.ContainsRune(text, '\\') && mentions(unescaped(text), wanted)
+	}
+}
+
+const standsAlone = 6
+
+func mentions(text string, wanted [][]rune) bool {
+	letters, edges := lettered(text)
+	for _, w := range wanted {
+		for i := 0; i+len(w) <= len(letters); i++ {
+			if letters[i] == w[0] && same(letters[i:i+len(w)], w) && (len(w) >= standsAlone || edges[i] && edges[i+len(w)]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func same(a, b []rune) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// lettered is what counts of a text. edges says before which of it, and at its end, a word begins or ends;
+// in writing without blanks that may be anywhere.
+func lettered(text string) (letters []rune, edges []bool) {
+	edge := true
+	for _, r := range text {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+			edge = true
+			continue
+		}
+		dense := unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai)
+		letters, edges = append(letters, unicode.ToLower(r)), append(edges, edge || dense)
+		edge = dense
+	}
+	return letters, append(edges, true)
+}
+
+// unescaped is text of JSON or code with blanks in the place of escapes, or what they
+// stand for.
+func unescaped(text string) string {
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' || i+1 == len(text) {
+			out.WriteByte(text[i])
+			continue
+		}
+		i++
+		if r, ok := codePoint(text[i:]); ok {
+			out.WriteRune(r)
+			i += 4
+			continue
+		}
+		out.WriteByte(' ')
+	}
+	return out.String()
+}
+
+// codePoint is that of u with four hexadecimal digits.
+func codePoint(s string) (r rune, ok bool) {
+	if len(s) < 5 || s[0] != 'u' {
+		return 0, false
+	}
+	for _, c := range s[1:5] {
+		digit := strings.IndexRune("0123456789abcdef", unicode.ToLower(c))
+		if digit < 0 {
+			return 0, false
+		}
+		r = r<<4 | rune(digit)
+	}
+	return r, true
+}

@@ -1,0 +1,152 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"retort/internal/core"
+	"retort/internal/privacy/pii"
+	"retort/internal/privacy/vault"
+)
+
+// Restore puts values in the place of tokens in the arguments of a call to a server. A
+// token that was not minted in this session is an error, and so is one inside of an
+// address, a host or code: what stands around it could carry it elsewhere. Crossings are
+// the values that the server has not sent itself and is not allowed by rule.
+func (s *Session) Restore(server string, arguments json.RawMessage) (json.RawMessage, []Crossing, *core.Error) {
+	if !bytes.Contains(arguments, []byte("_")) || !bytes.Contains(arguments, []byte("[")) {
+		return arguments, nil, nil
+	}
+	if err := s.tokens.Refresh(); err != nil {
+		return nil, nil, core.Errorf(core.KindInternal, "pii.restore", "the tokens of this session cannot be read: %w", err)
+	}
+	r := restoring{session: s, server: server, in: arguments}
+	r.walk()
+	if r.refused != nil {
+		return nil, nil, r.refused
+	}
+	if r.from == 0 {
+		return arguments, nil, nil
+	}
+	return append(r.out, arguments[r.from:]...), r.crossings, nil
+}
+
+// restoring goes through the strings of a document.
+type restoring struct {
+	session   *Session
+	server    string
+	in, out   []byte
+	from      int    // up to which in is in out
+	key       string // of the member that is looked at
+	crossings []Crossing
+	refused   *core.Error
+}
+
+func (r *restoring) walk() {
+	for i := 0; i < len(r.in) && r.refused == nil; i++ {
+		if r.in[i] != '"' {
+			continue
+		}
+		end := stringEnd(r.in, i)
+		next := bytes.TrimLeft(r.in[min(end, len(r.in)):], " \t\r\n")
+		isKey := len(next) > 0 && next[0] == ':'
+		r.text(i, end, isKey)
+		if isKey {
+			_ = json.Unmarshal(r.in[i:end], &r.key)
+		}
+		i = end - 1
+	}
+}
+
+// stringEnd is behind the quote that ends the string that begins at i.
+func stringEnd(text []byte, i int) int {
+	for i++; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+// text restores what is in a string.
+func (r *restoring) text(start, end int, isKey bool) {
+	inner := r.in[start+1 : max(end-1, start+1)]
+	for _, f := range r.session.screen.scanner.Tokens(nil, inner) {
+		token := string(inner[f.Start:f.End])
+		e, ok := r.session.tokens.Resolve(token)
+		if !ok {
+			r.refused = core.Errorf(core.KindPolicy, "pii.restore", "%s stands for nothing in this session: %w", token, ErrUnknown).
+				WithHint("use tokens as they were returned; they are good in the session that they come from")
+			return
+		}
+		whole := len(token) == len(inner)
+		if !whole && !isKey && !slices.Contains(e.From, models) && r.carries(inner) {
+			r.refused = core.Errorf(core.KindPolicy, "pii.restore", "%s is a part of %q, which is an address, a host or code: what stands around it could carry it elsewhere", token, r.key).
+				WithHint("give the token as a whole argument")
+			return
+		}
+		r.cross(e)
+		r.put(start+1+f.Start, start+1+f.End, e, whole && !isKey)
+	}
+}
+
+// cross takes note of a value that a server has not sent.
+func (r *restoring) cross(e vault.Entry) {
+	t := pii.Type(e.Type)
+	if slices.Contains(e.From, r.server) || slices.Contains(e.From, models) || slices.Equal(e.From, []string{programs}) {
+		return // a model that knows a value can send it anywhere
+	}
+	if r.session.screen.reveals != nil && r.session.screen.reveals(r.server, t) {
+		return
+	}
+	from := slices.DeleteFunc(slices.Clone(e.From), func(s string) bool { return s == programs })
+	r.crossings = append(r.crossings, Crossing{t, from})
+}
+
+// put writes a value in the place of a token. What was a number is one again.
+func (r *restoring) put(start, end int, e vault.Entry, whole bool) {
+	text, err := json.Marshal(e.Value)
+	if err != nil {
+		r.refused = core.Errorf(core.KindInternal, "pii.restore", "%w", err)
+		return
+	}
+	value := text[1 : len(text)-1]
+	if e.Digits && whole {
+		start, end, value = start-1, end+1, []byte(e.Value)
+	}
+	r.out = append(append(r.out, r.in[r.from:start]...), value...)
+	r.from = end
+}
+
+// carriers are words of names of arguments whose text is taken apart by who gets it.
+var carriers = []string{"url", "uri", "href", "link", "endpoint", "webhook", "host", "hostname", "domain", "code", "script", "command", "cmd", "sql", "expression", "log"}
+
+// carries reports whether what stands around a token may take it elsewhere.
+func (r *restoring) carries(text []byte) bool {
+	if bytes.Contains(text, []byte("://")) {
+		return true
+	}
+	for _, word := range words(r.key) {
+		if slices.Contains(carriers, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// words are those of a name: callback_url, callbackUrl.
+func words(name string) []string {
+	var b strings.Builder
+	for i, c := range name {
+		if 'A' <= c && c <= 'Z' && i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(c)
+	}
+	return strings.FieldsFunc(strings.ToLower(b.String()), func(c rune) bool { return c == ' ' || c == '_' || c == '-' || c == '.' })
+}

@@ -1,0 +1,494 @@
+// Package redact stands between servers, programs and the model. What is personal in
+// what a server answers becomes a token before a program sees it, or, for types that
+// programs compute with, before the model does. Tokens become values again in the
+// arguments of calls that may have them.
+package redact
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"retort/internal/core"
+	"retort/internal/privacy/pii"
+	"retort/internal/privacy/vault"
+)
+
+// Mode says from whom a type of personal data is hidden.
+type Mode string
+
+// The modes.
+const (
+	Sealed Mode = "sealed" // from programs and the model
+	Border Mode = "border" // from the model; programs compute with the real text
+	Off    Mode = "off"    // from nobody
+)
+
+// modes are those of types of which the settings say nothing: identifiers are sealed;
+// what programs filter and sort by is not.
+func modeOf(t pii.Type) Mode {
+	switch t {
+	case pii.Name, pii.Company, pii.Address, pii.DateOfBirth:
+		return Border
+	}
+	return Sealed
+}
+
+// Options say what is hidden from whom.
+type Options struct {
+	Modes   map[pii.Type]Mode
+	Regions []string                    // countries of which phone numbers are known without their prefix
+	Words   map[pii.Type][]string       // words and phrases that are of a type wherever they stand
+	Keys    map[string]pii.Type         // names of keys, in any spelling, whose values are of a type
+	Types   map[pii.Type]*regexp.Regexp // further types, with the form of their values or nil
+	// Reveals reports whether a server may be sent values of a type that it has not
+	// sent itself.
+	Reveals func(server string, t pii.Type) bool
+	// Treats says what becomes of values of a type in a server's answers; as the type's
+	// mode says if nil.
+	Treats func(server string, t pii.Type) Treatment
+}
+
+// Treatment is what becomes of a value in an answer.
+type Treatment string
+
+// The treatments.
+const (
+	Usual Treatment = ""      // as the mode of its type says
+	Hide  Treatment = "hide"  // it becomes a token for programs too, whatever the mode
+	Mask  Treatment = "mask"  // its outline stands for it, and nothing gives it back
+	Block Treatment = "block" // a word stands for it, and nothing gives it back
+)
+
+// Screen hides and restores. It is safe for concurrent use.
+type Screen struct {
+	scanner *pii.Scanner
+	modes   map[pii.Type]Mode
+	reveals func(server string, t pii.Type) bool
+	treats  func(server string, t pii.Type) Treatment
+	store   *vault.Store
+
+	compared comparisons
+
+	mu       sync.Mutex
+	sessions map[string]*Session
+}
+
+// New makes a screen that keeps its tokens in store, which it does not close.
+func New(o Options, store *vault.Store) *Screen {
+	s := &Screen{modes: map[pii.Type]Mode{}, reveals: o.Reveals, treats: o.Treats, store: store, sessions: map[string]*Session{}}
+	s.compared.principals, s.compared.seed = map[string]map[valueKey]*compared{}, maphash.MakeSeed()
+	for _, t := range slices.AppendSeq(pii.Types(), maps.Keys(o.Types)) {
+		s.modes[t] = cmp.Or(o.Modes[t], modeOf(t))
+	}
+	s.scanner = pii.New(pii.Options{Regions: o.Regions, Words: o.Words, Keys: o.Keys, Types: o.Types})
+	return s
+}
+
+// SessionName is the name of a session of a principal, "" where there is but one.
+func SessionName(principal, session string) string { return principal + "\x00" + session }
+
+// Session is the screen of a session: its tokens, and the names it has met. The error is
+// a *core.Error: its tokens cannot be read.
+func (s *Screen) Session(name string) (*Session, error) {
+	tokens, err := s.store.Session(name)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if open, ok := s.sessions[name]; ok {
+		return open, nil
+	}
+	for old := range s.sessions {
+		if len(s.sessions) < maxOpen {
+			break
+		}
+		delete(s.sessions, old) // what it knows is in the vault
+	}
+	open := &Session{screen: s, name: name, tokens: tokens, known: &pii.Gazetteer{}}
+	if err := open.recall(); err != nil {
+		return nil, core.Errorf(core.KindInternal, "pii.vault", "what is kept of personal data in this session cannot be read: %w", err)
+	}
+	s.sessions[name] = open
+	return open, nil
+}
+
+// maxOpen bounds the sessions that are open: whoever asks chooses their names.
+const maxOpen = 128
+
+// Session hides and restores for one session. It is safe for concurrent use.
+type Session struct {
+	screen *Screen
+	name   string
+	tokens *vault.Session
+	known  *pii.Gazetteer // of values that programs see
+}
+
+// recall remembers what the vault has of the types that programs see.
+func (s *Session) recall() error {
+	for _, t := range slices.Sorted(maps.Keys(s.screen.modes)) {
+		if s.screen.modes[t] != Border {
+			continue
+		}
+		err := s.tokens.Each(string(t), func(e vault.Entry) bool {
+			s.remember(t, e.Value)
+			return !s.known.Full()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remember has a value found again that programs see as it is.
+func (s *Session) remember(t pii.Type, value string) {
+	if s.screen.modes[t] != Border || s.known.Knows(value) {
+		return
+	}
+	if t == pii.Name || t == pii.Company {
+		s.known.Add(t, value)
+	}
+	s.known.Exact(t, value)
+}
+
+// minting is the vault of one document.
+type minting struct {
+	*Session
+	from   []string // the server that it comes from
+	border bool     // it goes to the model
+	bare   bool     // it is one number of JSON
+	found  *Counts  // of what is in it; may be nil
+	err    error
+}
+
+// Counts are how many values of each type were found.
+type Counts []Count
+
+// Count is how many values of a type were found.
+type Count struct {
+	Type pii.Type
+	N    int
+}
+
+// Add counts values.
+func (c *Counts) Add(t pii.Type, n int) {
+	for i := range *c {
+		if (*c)[i].Type == t {
+			(*c)[i].N += n
+			return
+		}
+	}
+	*c = append(*c, Count{t, n})
+}
+
+// replace puts tokens into a document. One that is a number becomes a string.
+func (m *minting) replace(document []byte) []byte {
+	m.bare = len(document) > 0 && document[0]-'0' < 10 && json.Valid(document)
+	out := m.screen.scanner.Replace(document, m.known, m)
+	if m.bare && !bytes.Equal(out, document) {
+		out = append(append([]byte{'"'}, out...), '"')
+	}
+	return out
+}
+
+// Where values come from that no server has sent: programs write them, and models write
+// them into programs.
+const (
+	programs = "\x00program"
+	models   = "\x00model"
+)
+
+func (m *minting) Mint(v pii.Value) (string, bool) {
+	mode := m.mode(v.Type)
+	if m.err != nil || mode == Off || !utf8.ValidString(v.Text) {
+		return "", false
+	}
+	if m.found != nil {
+		m.found.Add(v.Type, 1)
+	}
+	if instead, ok := m.treated(v); ok {
+		return instead, true
+	}
+	if (strings.IndexByte(v.Raw, '%') >= 0 || strings.IndexByte(v.Raw, '&') >= 0) && strings.IndexByte(v.Raw, '\\') < 0 {
+		v.Text = v.Raw // what is written with escapes comes back with them
+	}
+	token, err := m.tokens.Mint(vault.Entry{Type: string(v.Type), Value: v.Text, Digits: v.Number || m.bare, From: m.from})
+	if err != nil {
+		m.err = err
+		return "", false
+	}
+	if mode == Border && !m.border {
+		m.remember(v.Type, v.Text)
+		return "", false
+	}
+	return token, true
+}
+
+// mode says from whom a value of the document is hidden.
+func (m *minting) mode(t pii.Type) Mode {
+	if !m.border && m.screen.treatment(m.from[0], t) == Hide {
+		return Sealed
+	}
+	return m.screen.modes[t]
+}
+
+func (s *Screen) treatment(server string, t pii.Type) Treatment {
+	if s.treats == nil {
+		return Usual
+	}
+	return s.treats(server, t)
+}
+
+// Sealed is the type of personal data of which programs get tokens under a property of a
+// server's answers; "" if the property tells of none.
+func (s *Screen) Sealed(server, property string) string {
+	t := s.scanner.OfKey(property)
+	switch s.treatment(server, t) {
+	case Mask, Block:
+		return ""
+	case Hide:
+		return string(t)
+	}
+	if s.modes[t] == Sealed {
+		return string(t)
+	}
+	return ""
+}
+
+// treated is what stands for a value that is not to be had at all.
+func (m *minting) treated(v pii.Value) (string, bool) {
+	if m.border {
+		return "", false
+	}
+	switch m.screen.treatment(m.from[0], v.Type) {
+	case Mask:
+		return strings.Map(plainJSON, outline(v.Type, v.Text)), true
+	case Block:
+		return "(" + string(v.Type) + " withheld)", true
+	}
+	return "", false
+}
+
+// plainJSON replaces what would need an escape.
+func plainJSON(r rune) rune {
+	if r < ' ' || r == '"' || r == '\\' {
+		return '*'
+	}
+	return r
+}
+
+// Foreign makes text in the shape of a token, that a server or a file has, stand for
+// itself: [EMAIL_1] of theirs becomes one of our own that stands for these letters. To the
+// model goes what is there; what the model has written itself it may see.
+func (m *minting) Foreign(text string) (string, bool) {
+	if m.border {
+		return m.echoed(text)
+	}
+	typ, _, _ := strings.Cut(strings.TrimPrefix(text, "["), "]")
+	typ = strings.ToLower(typ[:strings.LastIndexByte(typ, '_')])
+	token, err := m.tokens.Mint(vault.Entry{Type: typ, Value: text, From: m.from})
+	if err != nil {
+		m.err = err
+		return "", false
+	}
+	return token, true
+}
+
+// echoed is a value that the model has written itself.
+func (m *minting) echoed(token string) (string, bool) {
+	e, ok := m.tokens.Resolve(token)
+	if !ok || !slices.Contains(e.From, models) || strings.ContainsAny(e.Value, "\"\\") || strings.ContainsFunc(e.Value, func(r rune) bool { return r < ' ' }) {
+		return "", false
+	}
+	return e.Value, true
+}
+
+// Incoming is what a server has answered, as programs may see it. An error says that it
+// could not be hidden, and must not be shown.
+func (s *Session) Incoming(server string, document []byte) ([]byte, error) {
+	return s.Counted(server, document, nil)
+}
+
+// Counted is Incoming, and adds what is personal in the document to found.
+func (s *Session) Counted(server string, document []byte, found *Counts) ([]byte, error) {
+	if err := s.tokens.Refresh(); err != nil {
+		return nil, err
+	}
+	m := &minting{Session: s, from: []string{server}, found: found}
+	out := m.replace(document)
+	return out, m.err
+}
+
+// Outgoing is what goes to the model, without anything personal. An error says that it
+// could not be hidden, and must not be shown.
+func (s *Session) Outgoing(document []byte) ([]byte, error) {
+	m := &minting{Session: s, from: []string{programs}, border: true}
+	out := m.replace(document)
+	if m.err != nil {
+		return nil, m.err
+	}
+	return s.decoded(out)
+}
+
+// decoded hides fields that are Base64 of something personal, as a whole.
+func (s *Session) decoded(document []byte) ([]byte, error) {
+	var out []byte
+	from := 0
+	for start := 0; start < len(document); start++ {
+		end := start
+		for end < len(document) && isBase64(document[end]) {
+			end++
+		}
+		if end-start >= minBase64 && s.hides(document[start:end]) {
+			m := &minting{Session: s, from: []string{programs}, border: true}
+			token, ok := m.Mint(pii.Value{Type: pii.Secret, Text: string(document[start:end])})
+			if m.err != nil {
+				return nil, m.err
+			}
+			if ok {
+				out = append(append(out, document[from:start]...), token...)
+				from = end
+			}
+		}
+		start = end
+	}
+	if from == 0 {
+		return document, nil
+	}
+	return append(out, document[from:]...), nil
+}
+
+const minBase64 = 8
+
+func isBase64(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '+' || c == '/' || c == '-' || c == '_' || c == '='
+}
+
+// hides reports whether a text is Base64 of something personal.
+func (s *Session) hides(text []byte) bool {
+	letters := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(string(text), "="))
+	plain, err := base64.RawStdEncoding.DecodeString(letters)
+	if err != nil || !utf8.Valid(plain) {
+		return false
+	}
+	counted := &counting{modes: s.screen.modes, found: map[string]int{}}
+	s.screen.scanner.Replace(plain, s.known, counted)
+	return len(counted.found) > 0
+}
+
+// counting is a vault that keeps nothing.
+type counting struct {
+	modes map[pii.Type]Mode
+	found map[string]int
+}
+
+func (c *counting) Mint(v pii.Value) (string, bool) {
+	if c.modes[v.Type] != Off { // what is off is found too: nothing else is looked for in it
+		c.found[strings.ToUpper(string(v.Type))]++
+	}
+	return "", false
+}
+
+func (c *counting) Foreign(string) (string, bool) { return "", false }
+
+// Text is a text for the model. What could not be hidden is not shown.
+func (s *Session) Text(text string) string {
+	out, err := s.Outgoing([]byte(text))
+	if err != nil {
+		return "(hidden: " + err.Error() + ")"
+	}
+	return string(out)
+}
+
+// Program is the text of a program in which what is sealed stands as its token, so that
+// it is equal to what servers answer. The model knows these values: it wrote them.
+func (s *Session) Program(code string) (string, error) { return s.source(code, []string{models}) }
+
+// Skill is the same for the text of a skill, which somebody else has written: the model
+// does not know its values.
+func (s *Session) Skill(code string) (string, error) { return s.source(code, nil) }
+
+func (s *Session) source(code string, from []string) (string, error) {
+	var out strings.Builder
+	at := 0
+	for _, f := range s.screen.scanner.Text(nil, []byte(code)) {
+		if s.screen.modes[f.Type] != Sealed || f.Type == pii.Secret || !quoted(code, f.Start, f.End) {
+			continue
+		}
+		token, err := s.tokens.Mint(vault.Entry{Type: string(f.Type), Value: code[f.Start:f.End], From: from})
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(code[at:f.Start])
+		out.WriteString(token)
+		at = f.End
+	}
+	out.WriteString(code[at:])
+	return out.String(), nil
+}
+
+// TokenIn is the first token in a text, "" if there is none. What outlives a session
+// has none: in another one it would stand for somebody else.
+func (s *Screen) TokenIn(text string) string {
+	for _, f := range s.scanner.Tokens(nil, []byte(text)) {
+		return text[f.Start:f.End]
+	}
+	return ""
+}
+
+// quoted reports whether a piece of a program lies in a string on one line.
+func quoted(code string, start, end int) bool {
+	line := code[strings.LastIndexByte(code[:start], '\n')+1 : start]
+	open := byte(0)
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '\\':
+			i++
+		case open == 0 && (c == '\'' || c == '"' || c == '`'):
+			open = c
+		case c == open:
+			open = 0
+		}
+	}
+	rest, _, _ := strings.Cut(code[end:], "\n")
+	return open != 0 && strings.IndexByte(rest, open) >= 0
+}
+
+// Sync makes durable what was minted. No token goes to the model before.
+func (s *Session) Sync() error {
+	if err := s.tokens.Sync(); err != nil {
+		return core.Errorf(core.KindInternal, "pii.vault", "personal data is hidden, and which token stands for what could not be kept: %w", err)
+	}
+	return nil
+}
+
+// Crossing is a value on its way to a server that it does not come from.
+type Crossing struct {
+	Type pii.Type
+	From []string
+}
+
+// Rule is why a person is asked about crossings, in words.
+func Rule(server string, crossings []Crossing) string {
+	var kinds []string
+	for _, c := range crossings {
+		kinds = append(kinds, fmt.Sprintf("%s from %s", c.Type, strings.Join(c.From, ", ")))
+	}
+	slices.Sort(kinds)
+	return fmt.Sprintf("personal data goes to %s: %s (servers.%s.pii.reveal)", server, strings.Join(slices.Compact(kinds), "; "), server)
+}
+
+// ErrUnknown is the cause of refusals of tokens that stand for nothing.
+var ErrUnknown = errors.New("the token is none of this session")

@@ -1,0 +1,242 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"retort/internal/privacy/pii"
+	"retort/internal/privacy/vault"
+)
+
+func open(t testing.TB, o Options) *Session {
+	t.Helper()
+	s, err := New(o, vault.Open("", nil, 0)).Session("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func incoming(t testing.TB, s *Session, server, document string) string {
+	t.Helper()
+	out, err := s.Incoming(server, []byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func outgoing(t testing.TB, s *Session, document string) string {
+	t.Helper()
+	out, err := s.Outgoing([]byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+const contact = `{"id": 12345678901234567890, "first_name": "Ann", "last_name": "Halvorsen", "email": "ann@corp.example", "dob": "1980-02-03", "address": "12 Harbour Street, 0250 Oslo"}`
+
+// What is sealed is hidden from programs; what is not they see, and the model does not.
+func TestModes(t *testing.T) {
+	s := open(t, Options{})
+	seen := incoming(t, s, "crm", contact)
+	if want := strings.Replace(contact, "ann@corp.example", "[EMAIL_1]", 1); seen != want {
+		t.Errorf("a program sees %s", seen)
+	}
+	told := outgoing(t, s, seen)
+	for _, personal := range []string{"Ann", "Halvorsen", "ann@corp", "1980-02-03", "Harbour"} {
+		if strings.Contains(told, personal) {
+			t.Errorf("the model sees %s in %s", personal, told)
+		}
+	}
+	if !json.Valid([]byte(told)) || !strings.Contains(told, "12345678901234567890") {
+		t.Errorf("%s", told)
+	}
+	open := open(t, Options{Modes: map[pii.Type]Mode{pii.Email: Off, pii.Name: Sealed}})
+	if got := incoming(t, open, "crm", contact); !strings.Contains(got, "ann@corp.example") || strings.Contains(got, "Halvorsen") {
+		t.Errorf("%s", got)
+	}
+}
+
+// What programs have seen does not reach the model, however they spell it.
+func TestBorder(t *testing.T) {
+	s := open(t, Options{})
+	incoming(t, s, "crm", contact)
+	for _, value := range []string{"Halvorsen", "1980-02-03", "12 Harbour Street, 0250 Oslo"} {
+		quoted, _ := json.Marshal(value)
+		var unicode strings.Builder
+		for _, r := range value {
+			fmt.Fprintf(&unicode, `\u%04x`, r)
+		}
+		for name, out := range map[string]string{
+			"plain": value, "in a sentence": "It is " + value + ", they say.", "JSON": string(quoted), "JSON in JSON": `{"a":` + string(quoted) + `}`,
+			"unicode escapes": `"` + unicode.String() + `"`, "percent": strings.ReplaceAll(url.QueryEscape(value), "+", "%20"), "HTML": strings.ReplaceAll(value, "a", "&#97;"),
+			"base64": base64.StdEncoding.EncodeToString([]byte(value)), "base64 for URLs": base64.RawURLEncoding.EncodeToString([]byte(value)),
+			"base64 in JSON": `{"data":"` + base64.StdEncoding.EncodeToString([]byte("name: "+value)) + `"}`,
+		} {
+			told := outgoing(t, s, out)
+			if told == out || strings.Contains(told, value) {
+				t.Errorf("%s, %s: the model sees %s", value, name, told)
+			}
+		}
+	}
+	for _, value := range []string{"HALVORSEN ANN", "ann halvorsen", "12 HARBOUR STREET, 0250 OSLO"} {
+		incoming(t, s, "crm", `{"name": "Ann Halvorsen", "email": "a@b.example"}`)
+		if value == "HALVORSEN ANN" {
+			continue // another order is another text
+		}
+		if told := outgoing(t, s, "so "+value+" said"); strings.Contains(told, value) {
+			t.Errorf("the model sees %s", told)
+		}
+	}
+}
+
+func TestRestore(t *testing.T) {
+	reveals := func(server string, typ pii.Type) bool { return server == "mail" && typ == pii.Email }
+	s := open(t, Options{Reveals: reveals})
+	incoming(t, s, "crm", `{"email":"ann@corp.example","phone":4712345678,"card":"4111 1111 1111 1111"}`)
+	for _, c := range []struct {
+		server, arguments, want string
+		crossings               int
+		refused                 string
+	}{
+		{"crm", `{"to":"[EMAIL_1]"}`, `{"to":"ann@corp.example"}`, 0, ""},
+		{"crm", `{"n": 12345678901234567890, "to": ["[EMAIL_1]", "x"]}`, `{"n": 12345678901234567890, "to": ["ann@corp.example", "x"]}`, 0, ""},
+		{"crm", `{"body":"Dear [EMAIL_1], \u005b hello"}`, `{"body":"Dear ann@corp.example, \u005b hello"}`, 0, ""},
+		{"crm", `{"[EMAIL_1]":1}`, `{"ann@corp.example":1}`, 0, ""},
+		{"crm", `{"to":"[EMAIL_2]"}`, "", 0, "[EMAIL_2] stands for nothing"},
+		{"crm", `{"to":"[IBAN_1]"}`, "", 0, "[IBAN_1] stands for nothing"},
+		{"crm", `{"url":"https://x.example/?q=[EMAIL_1]"}`, "", 0, "could carry it elsewhere"},
+		{"crm", `{"callbackUrl":"x[EMAIL_1]"}`, "", 0, "could carry it elsewhere"},
+		{"crm", `{"sql":"select '[EMAIL_1]'"}`, "", 0, "could carry it elsewhere"},
+		{"crm", `{"sql":"[EMAIL_1]"}`, `{"sql":"ann@corp.example"}`, 0, ""},
+		{"mail", `{"to":"[EMAIL_1]"}`, `{"to":"ann@corp.example"}`, 0, ""},
+		{"mail", `{"card":"[CREDIT_CARD_1]"}`, `{"card":"4111 1111 1111 1111"}`, 1, ""},
+		{"drive", `{"a":"[EMAIL_1]","b":"[EMAIL_1]"}`, `{"a":"ann@corp.example","b":"ann@corp.example"}`, 2, ""},
+		{"crm", `{"a":"[EMAIL_x] [NOTHING_1] [] [1]"}`, `{"a":"[EMAIL_x] [NOTHING_1] [] [1]"}`, 0, ""},
+	} {
+		got, crossings, refused := s.Restore(c.server, json.RawMessage(c.arguments))
+		switch {
+		case refused != nil:
+			if c.refused == "" || !strings.Contains(refused.Message, c.refused) {
+				t.Errorf("%s: %v", c.arguments, refused)
+			}
+		case c.refused != "" || string(got) != c.want || len(crossings) != c.crossings:
+			t.Errorf("%s %s: %s, %v", c.server, c.arguments, got, crossings)
+		}
+	}
+	phone, ok := "", false
+	_ = s.tokens.Each("phone", func(e vault.Entry) bool {
+		if e.Digits {
+			phone, ok = fmt.Sprintf("[PHONE_%d]", e.Number), true
+		}
+		return true
+	})
+	if got, _, err := s.Restore("crm", json.RawMessage(`{"phone":"`+phone+`","text":"call `+phone+`"}`)); !ok || string(got) != `{"phone":4712345678,"text":"call 4712345678"}` {
+		t.Errorf("%s %v", got, err)
+	}
+}
+
+// Text that only looks like a token stands for itself, and for nothing else.
+func TestForeign(t *testing.T) {
+	s := open(t, Options{})
+	incoming(t, s, "crm", `{"email":"ann@corp.example"}`)
+	seen := incoming(t, s, "mail", `{"text":"the token [EMAIL_1] of ours"}`)
+	if strings.Contains(seen, "[EMAIL_1]") {
+		t.Errorf("a program sees %s", seen)
+	}
+	got, _, err := s.Restore("mail", json.RawMessage(seen))
+	if err != nil || string(got) != `{"text":"the token [EMAIL_1] of ours"}` {
+		t.Errorf("%s %v", got, err)
+	}
+}
+
+// What the model has written itself equals what servers say, and is not hidden from it.
+func TestProgram(t *testing.T) {
+	s := open(t, Options{})
+	code, err := s.Program("const who = 'ann@corp.example'; // bob@corp.example\nconst card = 4111111111111111;\nreturn x === who")
+	if err != nil || code != "const who = '[EMAIL_1]'; // bob@corp.example\nconst card = 4111111111111111;\nreturn x === who" {
+		t.Errorf("%s %v", code, err)
+	}
+	if seen := incoming(t, s, "crm", `{"email":"ann@corp.example"}`); !strings.Contains(seen, "[EMAIL_1]") {
+		t.Errorf("%s", seen)
+	}
+	if told := outgoing(t, s, `"[EMAIL_1] is there, [EMAIL_2] is not"`); told != `"ann@corp.example is there, [EMAIL_2] is not"` {
+		t.Errorf("the model sees %s", told)
+	}
+	if got, _, err := s.Restore("mail", json.RawMessage(`{"url":"https://x.example/?q=[EMAIL_1]"}`)); string(got) != `{"url":"https://x.example/?q=ann@corp.example"}` {
+		t.Errorf("what a model has written itself it may write into an address: %s %v", got, err)
+	}
+	if _, crossings, err := s.Restore("mail", json.RawMessage(`{"to":"[EMAIL_1]"}`)); len(crossings) > 0 || err != nil {
+		t.Errorf("%v %v", crossings, err)
+	}
+}
+
+// value is what JSON says, however it is written.
+func value(document []byte) string {
+	d := json.NewDecoder(bytes.NewReader(document))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%#v", v)
+}
+
+// Whatever a server sends comes back to it with the same meaning.
+func FuzzRound(f *testing.F) {
+	f.Add([]byte(contact))
+	f.Add([]byte(`{"a":"[EMAIL_1] x@y.example","b":["[NAME_2]",4111111111111111,"+47 22 33 44 55"]}`))
+	f.Add([]byte(`{"a":"0@0.A%70A","b":"x@y&#46;example"}`))
+	f.Add([]byte(`8170707000000080`))
+	f.Add([]byte(`{"card":4111111111111111,"nested":"{\"email\":\"a@b.example\"}"}`))
+	f.Fuzz(func(t *testing.T, document []byte) {
+		if !json.Valid(document) {
+			return
+		}
+		s := open(t, Options{Modes: map[pii.Type]Mode{pii.Name: Sealed, pii.Company: Sealed, pii.Address: Sealed, pii.DateOfBirth: Sealed}})
+		seen := incoming(t, s, "crm", string(document))
+		if !json.Valid([]byte(seen)) {
+			t.Fatalf("%s becomes %s", document, seen)
+		}
+		back, crossings, refused := s.Restore("crm", json.RawMessage(seen))
+		if refused != nil {
+			if strings.Contains(refused.Message, "elsewhere") {
+				return
+			}
+			t.Fatalf("%s becomes %s: %v", document, seen, refused)
+		}
+		if len(crossings) > 0 {
+			t.Errorf("%s crosses: %v", document, crossings)
+		}
+		if value(document) != value(back) {
+			t.Errorf("%s\nseen as %s\ncomes back as %s", document, seen, back)
+		}
+	})
+}
+
+// What a server's answers must not have at all nothing gives back.
+func TestTreatments(t *testing.T) {
+	s := open(t, Options{
+		Words: map[pii.Type][]string{pii.Company: {"Project Falcon"}}, Keys: map[string]pii.Type{"crew_member": pii.Name}, Modes: map[pii.Type]Mode{pii.Name: Sealed},
+		Treats: func(server string, t pii.Type) Treatment {
+			return map[string]Treatment{"crm email": Mask, "crm phone": Block}[server+" "+string(t)]
+		},
+	})
+	got := incoming(t, s, "crm", `{"email":"ann@corp.example","phone":"+47 22 33 44 55","crewMember":"Xqu Zorn"}`)
+	if got != `{"email":"***@corp.example","phone":"(phone withheld)","crewMember":"[NAME_1]"}` {
+		t.Errorf("%s", got)
+	}
+	if got := incoming(t, s, "mail", `{"email":"ann@corp.example"}`); got != `{"email":"[EMAIL_1]"}` {
+		t.Errorf("%s", got)
+	}
+	if told := outgoing(t, s, "about Project Falcon"); told != "about [COMPANY_1]" {
+		t.Errorf("%s", told)
+	}
+}

@@ -1,0 +1,333 @@
+package secrets
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"retort/internal/core"
+)
+
+// table is what is looked for. It is not changed.
+type table struct {
+	forms  []form
+	loose  index // windows of forms in lower case
+	exact  index // beginnings of spellings
+	spelt  []spelling
+	retain int // of the longest form
+}
+
+// spelling is a value as it is written byte by byte.
+type spelling struct {
+	text, label string
+	alone       bool // it counts only where it is no part of a word
+}
+
+// place is where a window is: of a form or spelling, at an offset.
+type place struct{ of, at int }
+
+// index finds windows of up to eight bytes: a filter for what is not there, and a table.
+type index struct {
+	filter []uint64
+	shift  uint
+	places map[uint64][]place
+}
+
+// maxAlike bounds the forms that have the same window at one offset, as tokens of one maker
+// have: they have others.
+const maxAlike = 64
+
+func (x *index) add(w uint64, p place) {
+	if x.places == nil {
+		x.places = map[uint64][]place{}
+	}
+	if alike := x.places[w]; len(alike) < maxAlike {
+		x.places[w] = append(alike, p)
+	}
+}
+
+// build makes the filter, with some sixteen bits for each window.
+func (x *index) build() {
+	bits := uint(12)
+	for 1<<bits < 16*len(x.places) && bits < 22 {
+		bits++
+	}
+	x.filter, x.shift = make([]uint64, 1<<bits/64), 64-bits
+	for w := range x.places {
+		h := hash(w) >> x.shift
+		x.filter[h>>6] |= 1 << (h & 63)
+	}
+}
+
+func hash(w uint64) uint64 { return w * 0x9E3779B97F4A7C15 }
+
+func (x *index) may(w uint64) bool {
+	h := hash(w) >> x.shift
+	return x.filter[h>>6]>>(h&63)&1 != 0
+}
+
+// first bytes of a spelling are its window.
+const exactWindow = 1<<(8*minValue) - 1
+
+func windowOf(text string) (w uint64) {
+	for i := range len(text) {
+		w = w<<8 | uint64(text[i])
+	}
+	return w
+}
+
+// compile makes the same table of the same values, in whatever order they came.
+func compile(labels map[string]string) *table {
+	t := &table{}
+	for _, value := range slices.Sorted(maps.Keys(labels)) {
+		label := "[SECRET " + labels[value] + "]"
+		for _, f := range formsOf(value, label) {
+			t.retain = max(t.retain, len(f.text))
+			t.forms = append(t.forms, f)
+			for at := 0; at+window <= len(f.text); at += f.step {
+				t.loose.add(windowOf(lower(f.text[at:at+window])), place{len(t.forms) - 1, at})
+			}
+		}
+		all := spellings(value)
+		slices.Sort(all)
+		for _, text := range slices.Compact(all) {
+			t.exact.add(windowOf(text[:minValue]), place{of: len(t.spelt)})
+			t.spelt = append(t.spelt, spelling{text, label, len(value) < window})
+		}
+	}
+	t.loose.build()
+	t.exact.build()
+	return t
+}
+
+func lower(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		b[i] = folded[c]
+	}
+	return string(b)
+}
+
+// find are the pieces of a text that are not to be in it, in order and without overlaps.
+func (t *table) find(text []byte) []piece {
+	if len(text) < minValue {
+		return nil
+	}
+	found := t.spelled(text, nil)
+	s := scratches.Get().(*scratch)
+	found = s.search(t, text, found)
+	scratches.Put(s)
+	if len(found) == 0 {
+		return nil
+	}
+	for i := range found {
+		found[i] = whole(text, found[i])
+	}
+	return merged(found)
+}
+
+// spelled finds spellings.
+func (t *table) spelled(text []byte, found []piece) []piece {
+	var w uint64
+	for i, c := range text {
+		w = (w<<8 | uint64(c)) & exactWindow
+		if !t.exact.may(w) {
+			continue
+		}
+		for _, p := range t.exact.places[w] {
+			s := &t.spelt[p.of]
+			start := i + 1 - minValue
+			if start < 0 || len(text)-start < len(s.text) || string(text[start:start+len(s.text)]) != s.text {
+				continue
+			}
+			end := start + len(s.text)
+			if s.alone && (start > 0 && isAlnum(text[start-1]) || end < len(text) && isAlnum(text[end])) {
+				continue
+			}
+			found = append(found, piece{start, end, s.label, len(s.text)})
+		}
+	}
+	return found
+}
+
+// whole is a piece that cuts no letter and no escape in two.
+func whole(text []byte, p piece) piece {
+	for p.start > 0 && !utf8.RuneStart(text[p.start]) && text[p.start-1] >= utf8.RuneSelf {
+		p.start--
+	}
+	for p.end < len(text) && !utf8.RuneStart(text[p.end]) {
+		p.end++
+	}
+	for i := max(0, p.start-longestEscape); i < p.start; i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		if u := escapeAt(text, i); i+u > p.start {
+			p.start = i
+			break
+		} else if u > 1 {
+			i += u - 1
+		}
+	}
+	return p
+}
+
+const longestEscape = 5
+
+// escapeAt is how long the escape of JSON at i is.
+func escapeAt(text []byte, i int) int {
+	switch {
+	case i+1 >= len(text):
+		return 1
+	case text[i+1] != 'u':
+		return 2
+	}
+	if _, ok := hexadecimal(text, i+2, 4); ok {
+		return 6
+	}
+	return 2
+}
+
+// scratch is what counts of a text, piece by piece.
+type scratch struct {
+	text  []byte // what counts
+	start []uint32
+}
+
+var scratches = sync.Pool{New: func() any { return &scratch{} }}
+
+const batch = 32 << 10
+
+// search finds forms. It goes through the text in batches, of which each begins with the end
+// of the one before: what a form that ends in it may need.
+func (s *scratch) search(t *table, text []byte, found []piece) []piece {
+	room := batch + 2*t.retain + utf8.UTFMax
+	if cap(s.text) < room {
+		s.text, s.start = make([]byte, 0, room), make([]uint32, 0, room)
+	}
+	s.text, s.start = s.text[:0], s.start[:0]
+	next, w, at := 0, uint64(0), 0 // at: up to where windows have been looked up
+	done := -1
+	for {
+		next = s.fill(text, next, room-utf8.UTFMax)
+		last := next == len(text)
+		to := len(s.text)
+		if !last {
+			to -= t.retain
+		}
+		for ; at < to; at++ {
+			w = w<<8 | uint64(folded[s.text[at]])
+			if at <= done || !t.loose.may(w) {
+				continue
+			}
+			if places, ok := t.loose.places[w]; ok && at+1 >= window {
+				found, done = s.verify(t, text, places, at+1-window, found, done)
+			}
+		}
+		if last {
+			return found
+		}
+		drop := at - t.retain
+		s.text = s.text[:copy(s.text, s.text[drop:])]
+		s.start = s.start[:copy(s.start, s.start[drop:])]
+		at, done = at-drop, done-drop
+	}
+}
+
+// fill takes in what counts of a text from i on, until there is room for no more.
+func (s *scratch) fill(text []byte, i, room int) int {
+	out, start := s.text, s.start
+	for i < len(text) && len(out) < room {
+		c := text[i]
+		if !begins[c] {
+			if kept[c] {
+				out, start = append(out, c), append(start, uint32(i))
+			}
+			i++
+			continue
+		}
+		u := unitAt(text, i)
+		for _, c := range u.text[:u.n] {
+			out, start = append(out, c), append(start, uint32(i))
+		}
+		i = u.end
+	}
+	s.text, s.start = out, start
+	return i
+}
+
+// verify holds what is around a window against the forms that have it. done is the end of
+// the last that is found.
+func (s *scratch) verify(t *table, text []byte, places []place, at int, found []piece, done int) ([]piece, int) {
+	for _, p := range places {
+		f := &t.forms[p.of]
+		from, to := s.around(text, f, at, p.at)
+		if n := to - from; n < f.least || n < len(f.text) && f.plain && !mixed(f.text[p.at+from-at:p.at+to-at]) {
+			continue
+		}
+		e := piece{int(s.start[from]), s.end(text, to-1), f.label, to - from}
+		if f.coded {
+			e = beside(text, e)
+		}
+		found = append(found, e)
+		done = max(done, to-1)
+	}
+	return found, done
+}
+
+// around is how far the text and a form are the same around a window.
+func (s *scratch) around(text []byte, f *form, at, of int) (from, to int) {
+	same := func(i, j int) bool {
+		a, b := s.text[i], f.text[j]
+		return a == b || !f.cased && folded[a] == folded[b]
+	}
+	for from, to = at, at; to < len(s.text) && to-at+of < len(f.text) && same(to, to-at+of) && (to == from || s.near(text, to, f.between(to-at+of))); to++ {
+	}
+	if to-at < window {
+		return at, at
+	}
+	for from > 0 && from-at+of > 0 && same(from-1, from-at+of-1) && s.near(text, from, f.between(from-at+of)) {
+		from--
+	}
+	return from, to
+}
+
+// maxUnseen bounds what is not seen between two characters, in bytes.
+const maxUnseen = 4 << 10
+
+// near says whether no more than so many bytes separate i from what is before it. Those of characters
+// that are not seen don't count.
+func (s *scratch) near(text []byte, i, gap int) bool {
+	before, now := s.start[i-1], s.start[i]
+	if before == now || now-before == 1 {
+		return true
+	}
+	end := s.end(text, i-1)
+	between := int(now) - end
+	if between <= gap || between > maxUnseen {
+		return between <= gap
+	}
+	for _, r := range string(text[end:now]) {
+		if core.Unseen(r) || r >= utf8.RuneSelf && unicode.In(r, unicode.Mn, unicode.Me) {
+			between -= utf8.RuneLen(r)
+		}
+	}
+	return between <= gap
+}
+
+// end is behind what stands for i.
+func (s *scratch) end(text []byte, i int) int { return unitAt(text, int(s.start[i])).end }
+
+// beside adds the letters of Base64 that a value shares with its neighbours.
+func beside(text []byte, p piece) piece {
+	is := func(c byte) bool { return isAlnum(c) || c == '+' || c == '/' || c == '-' || c == '_' || c == '=' }
+	if p.start > 0 && is(text[p.start-1]) {
+		p.start--
+	}
+	for n := 0; n < 3 && p.end < len(text) && is(text[p.end]); n++ {
+		p.end++
+	}
+	return p
+}

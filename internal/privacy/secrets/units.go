@@ -1,0 +1,349 @@
+package secrets
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"retort/internal/core"
+)
+
+// What counts of a text are letters and digits, in any script; the rest separates. Bytes that are
+// no UTF-8 count, too.
+
+// kept says which bytes count, folded has them in lower case, and begins says at which bytes a unit
+// begins that has to be read: an escape, a tag, a character that may separate or stand for another.
+var kept, begins, folded = classes()
+
+func classes() (kept, begins [256]bool, folded [256]byte) {
+	for i := range 256 {
+		c := byte(i)
+		kept[i], folded[i] = isAlnum(c) || c >= 0x80, c
+		begins[i] = strings.IndexByte("\\%&<", c) >= 0 || mayMark(c)
+		if 'A' <= c && c <= 'Z' {
+			folded[i] = c | 0x20
+		}
+	}
+	return kept, begins, folded
+}
+
+// mayMark reports whether a byte begins characters of which some are no letters or stand for ASCII:
+// all that are beyond ASCII but Latin, Greek, Cyrillic, Armenian, Korean and Chinese letters.
+func mayMark(c byte) bool {
+	switch {
+	case c < 0xc2 || c > 0xf4:
+		return false
+	case 0xc3 <= c && c <= 0xcb, 0xce <= c && c <= 0xd1, 0xd3 <= c && c <= 0xd5, 0xe4 <= c && c <= 0xe9, 0xeb <= c && c <= 0xed:
+		return false
+	}
+	return true
+}
+
+// separates reports whether a character beyond ASCII is no letter and no digit.
+func separates(r rune) bool {
+	if 0x3400 <= r && r < 0xa000 || 0xac00 <= r && r < 0xd7a4 {
+		return false
+	}
+	return core.Unseen(r) || !unicode.IsLetter(r) && !unicode.IsNumber(r)
+}
+
+// ascii is the letter or digit that a wide, styled or circled one stands for, 0 if none.
+func ascii(r rune) byte {
+	switch {
+	case 0xff01 <= r && r <= 0xff5e:
+		return byte(r - 0xfee0)
+	case 0x1d400 <= r && r <= 0x1d6a3:
+		return "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[(r-0x1d400)%52]
+	case 0x1d7ce <= r && r <= 0x1d7ff:
+		return '0' + byte((r-0x1d7ce)%10)
+	case 0x24b6 <= r && r <= 0x24cf:
+		return byte(r-0x24b6) + 'A'
+	case 0x24d0 <= r && r <= 0x24e9:
+		return byte(r-0x24d0) + 'a'
+	}
+	return 0
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+func isAlnum(c byte) bool { return isDigit(c) || isLower(c) || isUpper(c) }
+
+// unit is what an escape stands for, up to four bytes of which n are there.
+type unit struct {
+	text [utf8.UTFMax]byte
+	n    int
+	end  int // behind the escape, or the byte
+}
+
+func of(r rune, end int) (u unit) {
+	if r < utf8.RuneSelf {
+		return single(byte(r), end)
+	}
+	if c := ascii(r); c != 0 {
+		return single(c, end)
+	}
+	if u.end = end; !separates(r) {
+		u.n = utf8.EncodeRune(u.text[:], r)
+	}
+	return u
+}
+
+// moved is a unit of a text that begins n bytes further on.
+func (u unit) moved(n int) unit {
+	u.end += n
+	return u
+}
+
+// character is the one beyond ASCII that begins at i.
+func character(text []byte, i int) unit {
+	r, size := utf8.DecodeRune(text[i:])
+	if r == utf8.RuneError && size == 1 {
+		return single(text[i], i+1)
+	}
+	return of(r, i+size)
+}
+
+func single(c byte, end int) (u unit) {
+	if u.end = end; kept[c] {
+		u.text[0], u.n = c, 1
+	}
+	return u
+}
+
+// unitAt is what begins at i.
+func unitAt(text []byte, i int) unit {
+	switch text[i] {
+	case '\\':
+		return backslash(text, i)
+	case '%':
+		return percent(text, i)
+	case '&':
+		return entity(text, i)
+	case '<':
+		return tag(text, i)
+	}
+	if mayMark(text[i]) {
+		return character(text, i)
+	}
+	return single(text[i], i+1)
+}
+
+// tags are those of HTML that show nothing by themselves.
+var tags = []string{"a", "b", "br", "code", "del", "div", "em", "font", "i", "ins", "mark", "p", "q", "s", "small", "span", "strong", "sub", "sup", "tt", "u", "wbr"}
+
+// tag reads <b>, </b> and <br/>, without attributes, as nothing.
+func tag(text []byte, i int) unit {
+	end := bytes.IndexByte(text[i:min(len(text), i+11)], '>')
+	if end < 2 {
+		return unit{end: i + 1}
+	}
+	name := bytes.Trim(text[i+1:i+end], "/ ")
+	for _, t := range tags {
+		if strings.EqualFold(t, string(name)) {
+			return unit{end: i + end + 1}
+		}
+	}
+	return unit{end: i + 1}
+}
+
+// backslash reads \u0041, \u{41}, \U00000041, \x41, \x{41}, \101 and \n, with one or more
+// backslashes: JSON in JSON has two.
+func backslash(text []byte, i int) unit {
+	j := i
+	for j < len(text) && text[j] == '\\' && j-i < 8 {
+		j++
+	}
+	if j == len(text) {
+		return unit{end: j}
+	}
+	switch text[j] {
+	case 'u':
+		r, ok := hexadecimal(text, j+1, 4)
+		if !ok {
+			return braced(text, j)
+		}
+		end := j + 5
+		if utf16.IsSurrogate(r) {
+			if k := end + (j - i) + 1; k < len(text) && text[end] == '\\' && text[k-1] == 'u' {
+				if low, ok := hexadecimal(text, k, 4); ok {
+					return of(utf16.DecodeRune(r, low), k+4)
+				}
+			}
+			return unit{end: end}
+		}
+		return of(r, end)
+	case 'U':
+		if r, ok := hexadecimal(text, j+3, 6); ok && text[j+1] == '0' && text[j+2] == '0' && utf8.ValidRune(r) {
+			return of(r, j+9)
+		}
+	case 'x':
+		if r, ok := hexadecimal(text, j+1, 2); ok {
+			return octets(byte(r), j+3, func(k int) (byte, int) {
+				for k < len(text) && text[k] == '\\' {
+					k++
+				}
+				if k == len(text) || text[k] != 'x' {
+					return 0, 0
+				}
+				r, ok := hexadecimal(text, k+1, 2)
+				return byte(r), onlyIf(ok, k+3)
+			})
+		}
+		return braced(text, j)
+	case '0', '1', '2', '3':
+		if c, end := octal(text, j); end > 0 {
+			return octets(c, end, func(k int) (byte, int) {
+				for k < len(text) && text[k] == '\\' {
+					k++
+				}
+				return octal(text, k)
+			})
+		}
+	case 'n', 'r', 't', 'b', 'f', '"', '/', '\'':
+		return unit{end: j + 1}
+	}
+	return unit{end: j}
+}
+
+// braced reads what is behind the u or x of \u{41} and \x{41} at j.
+func braced(text []byte, j int) unit {
+	end := bytes.IndexByte(text[j:min(len(text), j+9)], '}')
+	if end < 3 || text[j+1] != '{' {
+		return unit{end: j}
+	}
+	if r, ok := hexadecimal(text, j+2, end-2); ok && utf8.ValidRune(r) {
+		return of(r, j+end+1)
+	}
+	return unit{end: j}
+}
+
+// octal reads three digits at i; end is 0 if there are none.
+func octal(text []byte, i int) (c byte, end int) {
+	if i+3 > len(text) || text[i] > '3' {
+		return 0, 0
+	}
+	for _, d := range text[i : i+3] {
+		if d < '0' || d > '7' {
+			return 0, 0
+		}
+		c = c<<3 | (d - '0')
+	}
+	return c, i + 3
+}
+
+// octets is the character of which first is the first byte. next reads one more where it is told,
+// and says where that ends, 0 if there is none.
+func octets(first byte, end int, next func(i int) (byte, int)) unit {
+	if first < 0xc2 {
+		return single(first, end)
+	}
+	raw := [utf8.UTFMax]byte{first}
+	at := end
+	for n := 1; n < len(raw); n++ {
+		c, to := next(at)
+		if to == 0 {
+			break
+		}
+		raw[n], at = c, to
+		if r, size := utf8.DecodeRune(raw[:n+1]); r != utf8.RuneError && size == n+1 {
+			return of(r, at)
+		}
+	}
+	return single(first, end)
+}
+
+func onlyIf(ok bool, end int) int {
+	if !ok {
+		return 0
+	}
+	return end
+}
+
+// percent reads %41, %2541 and %u0041.
+func percent(text []byte, i int) unit {
+	c, end := percentByte(text, i)
+	if end > 0 {
+		return octets(c, end, func(k int) (byte, int) { return percentByte(text, k) })
+	}
+	if i+1 < len(text) && text[i+1] == 'u' {
+		if r, ok := hexadecimal(text, i+2, 4); ok && utf8.ValidRune(r) {
+			return of(r, i+6)
+		}
+	}
+	return unit{end: i + 1}
+}
+
+// percentByte reads one byte at i; end is 0 if there is none.
+func percentByte(text []byte, i int) (c byte, end int) {
+	if i >= len(text) || text[i] != '%' {
+		return 0, 0
+	}
+	j := i + 1
+	for j+1 < len(text) && text[j] == '2' && text[j+1] == '5' {
+		j += 2
+	}
+	r, ok := hexadecimal(text, j, 2)
+	return byte(r), onlyIf(ok, j+2)
+}
+
+// entity reads &#65; &#x41; &quot; and their like, also behind &amp;.
+func entity(text []byte, i int) unit {
+	j := i + 1
+	for bytes.HasPrefix(text[j:], []byte("amp;")) {
+		j += 4
+	}
+	end := bytes.IndexByte(text[j:min(len(text), j+10)], ';')
+	if end < 0 {
+		return unit{end: max(j, i+1)}
+	}
+	name := text[j : j+end]
+	if len(name) < 2 || name[0] != '#' {
+		for _, known := range [...]string{"quot", "apos", "lt", "gt", "nbsp", "shy", "zwj", "zwnj", "ensp", "emsp", "thinsp", "lrm", "rlm"} {
+			if string(name) == known {
+				return unit{end: j + end + 1}
+			}
+		}
+		return unit{end: j}
+	}
+	r, ok := rune(0), false
+	if name[1]|0x20 == 'x' {
+		r, ok = hexadecimal(name, 2, len(name)-2)
+	} else {
+		r, ok = decimal(name[1:])
+	}
+	if !ok || !utf8.ValidRune(r) {
+		return unit{end: j}
+	}
+	return of(r, j+end+1)
+}
+
+func hexadecimal(text []byte, i, n int) (r rune, ok bool) {
+	if n < 1 || n > 6 || i+n > len(text) {
+		return 0, false
+	}
+	for _, c := range text[i : i+n] {
+		switch {
+		case isDigit(c):
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
+
+func decimal(text []byte) (r rune, ok bool) {
+	for _, c := range text {
+		if !isDigit(c) || r > utf8.MaxRune {
+			return 0, false
+		}
+		r = r*10 + rune(c-'0')
+	}
+	return r, len(text) > 0
+}

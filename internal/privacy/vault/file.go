@@ -1,0 +1,308 @@
+package vault
+
+import (
+	"bufio"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"retort/internal/base/seal"
+)
+
+// A file of a session is the mark of its format and frames:
+//
+//	u32 length of what follows · nonce (12 bytes) · AES-256-GCM of a frame
+//
+// The additional data of a frame is the session's id with the frame's number, so that
+// none can be left out, moved, or brought from elsewhere. A frame that is cut off at the
+// end was never told to anybody, and is dropped.
+type file struct {
+	*os.File
+	id     string
+	seal   cipher.AEAD
+	frames uint32 // that were read or written
+	end    int64  // of these, in the file
+}
+
+// span is where a frame is in a file.
+type span struct {
+	at           int64
+	size, number uint32
+}
+
+// mark is how a file begins. One of the first format begins with a length, which is less.
+const mark = "retort\x00\x02"
+
+const (
+	keySize  = 32
+	nameSize = 8 // of the part of a data file's name that its key file tells
+	maxFrame = 256 << 20
+	batch    = 1 << 20 // bytes that are written at once
+)
+
+// aead is AES-256-GCM with a key that is derived for one use.
+func aead(key []byte, use string) (cipher.AEAD, error) {
+	derived, err := hkdf.Key(sha256.New, key, nil, "retort vault "+use, keySize)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(derived)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+// wrap is the cipher of sessions' keys.
+func (s *Store) wrap() (cipher.AEAD, error) {
+	master, err := s.master()
+	if err != nil {
+		return nil, err
+	}
+	if len(master) != keySize {
+		return nil, fmt.Errorf("the key has %d bytes and needs %d", len(master), keySize)
+	}
+	return aead(master, "keys")
+}
+
+// create makes a file with a new key that holds the entries that source gives, and puts it
+// in the place of what was there. Before it has, what was there stays; from then on nobody
+// can read that, since the new key has overwritten its key. Nothing of it counts as read.
+func (s *Session) create(source func(put func(*Entry) error) error) (*file, []byte, error) {
+	wrap, err := s.store.wrap()
+	if err != nil {
+		return nil, nil, err
+	}
+	secret, nonce := random(keySize+nameSize), random(wrap.NonceSize())
+	wrapped := wrap.Seal(nonce, nonce, secret, []byte(s.id))
+	path := s.store.dataPath(s.id, secret)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, nil, err
+	}
+	data, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := s.sealed(data, secret)
+	if err == nil {
+		err = f.fill(source)
+	}
+	if err == nil {
+		err = seal.Replace(s.store.keyPath(s.id), wrapped)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, data.Close(), os.Remove(path))
+	}
+	s.store.leave(s.id, path)
+	f.frames, f.end = 0, int64(len(mark))
+	return f, wrapped, nil
+}
+
+// fill writes a new file, durably.
+func (f *file) fill(source func(put func(*Entry) error) error) error {
+	if _, err := f.WriteAt([]byte(mark), 0); err != nil {
+		return err
+	}
+	var frames []*frame
+	size := 0
+	write := func() error {
+		_, err := f.write(frames)
+		frames, size = nil, 0
+		return err
+	}
+	err := source(func(e *Entry) error {
+		if len(frames) == 0 || frames[len(frames)-1].full() {
+			if size > batch {
+				if err := write(); err != nil {
+					return err
+				}
+			}
+			frames = append(frames, &frame{names: &names{}})
+		}
+		frames[len(frames)-1].append(e, false)
+		size += len(e.Value) + 8
+		return nil
+	})
+	if err == nil {
+		err = write()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return err
+}
+
+func (s *Session) sealed(f *os.File, secret []byte) (*file, error) {
+	cipher, err := aead(secret[:keySize], "session 2 "+s.id)
+	if err != nil {
+		return nil, err
+	}
+	return &file{File: f, id: s.id, seal: cipher, end: int64(len(mark))}, nil
+}
+
+// open opens the file that a key fits. One of the first format becomes one of this, with
+// another key.
+func (s *Session) open(wrapped []byte) (*file, []byte, error) {
+	wrap, err := s.store.wrap()
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(wrapped) < wrap.NonceSize() {
+		return nil, nil, errors.New("its key is damaged")
+	}
+	secret, err := wrap.Open(nil, wrapped[:wrap.NonceSize()], wrapped[wrap.NonceSize():], []byte(s.id))
+	if err != nil || len(secret) != keySize+nameSize {
+		return nil, nil, errors.New("its key was encrypted with another one, or is damaged")
+	}
+	data, err := seal.OpenFile(s.store.dataPath(s.id, secret), os.O_RDWR, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	var head [len(mark)]byte
+	if _, err := data.ReadAt(head[:], 0); err != nil {
+		return nil, nil, errors.Join(errors.New("it was cut off"), err, data.Close())
+	}
+	if string(head[:]) != mark {
+		defer data.Close()
+		return s.upgrade(data, secret)
+	}
+	f, err := s.sealed(data, secret)
+	if err != nil {
+		return nil, nil, errors.Join(err, data.Close())
+	}
+	return f, wrapped, nil
+}
+
+// read gives take what has come since it was read or written the last time.
+func (f *file) read(take func(*frame, span) error) error {
+	info, err := f.Stat()
+	if err != nil || info.Size() == f.end {
+		return err
+	}
+	in := bufio.NewReaderSize(io.NewSectionReader(f.File, f.end, info.Size()-f.end), 64<<10)
+	var sharing sharing
+	for {
+		plain, size, err := f.next(in)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return f.Truncate(f.end) // whoever wrote it has died
+		}
+		if err != nil {
+			return err
+		}
+		frame, err := decodeFrame(plain, &sharing)
+		if err != nil {
+			return err
+		}
+		if err := take(frame, span{f.end, size, f.frames}); err != nil {
+			return err
+		}
+		f.end += 4 + int64(size)
+		f.frames++
+	}
+}
+
+// next reads one frame: its plain text, and the size that it has in the file behind its
+// length.
+func (f *file) next(in io.Reader) ([]byte, uint32, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(in, head[:]); err != nil {
+		return nil, 0, err
+	}
+	length := binary.BigEndian.Uint32(head[:])
+	if length < uint32(f.seal.NonceSize()) || length > maxFrame {
+		return nil, 0, errors.New("a frame has no length that could be")
+	}
+	body, err := readN(in, length)
+	if err != nil {
+		return nil, 0, err
+	}
+	plain, err := f.plain(body, f.frames)
+	return plain, length, err
+}
+
+// readN reads so many bytes, and makes room for what there is only.
+func readN(in io.Reader, n uint32) ([]byte, error) {
+	if n > batch {
+		body, err := io.ReadAll(io.LimitReader(in, int64(n)))
+		if err == nil && len(body) < int(n) {
+			err = io.ErrUnexpectedEOF
+		}
+		return body, err
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(in, body); errors.Is(err, io.EOF) {
+		return nil, io.ErrUnexpectedEOF
+	} else if err != nil {
+		return nil, err
+	}
+	return body, nil
+}
+
+// plain decrypts a frame in its place.
+func (f *file) plain(body []byte, number uint32) ([]byte, error) {
+	n := f.seal.NonceSize()
+	plain, err := f.seal.Open(body[n:n], body[:n], body[n:], f.place(number))
+	if err != nil {
+		return nil, errors.New("a frame was changed, moved or taken away")
+	}
+	return plain, nil
+}
+
+// at is the plain text of a frame that was read or written before.
+func (f *file) at(s span) ([]byte, error) {
+	body := make([]byte, s.size)
+	if _, err := f.ReadAt(body, s.at+4); err != nil {
+		return nil, err
+	}
+	return f.plain(body, s.number)
+}
+
+// place is what a frame is bound to.
+func (f *file) place(number uint32) []byte {
+	return binary.BigEndian.AppendUint64([]byte(f.id), uint64(number))
+}
+
+// append writes frames, durably or not at all, and says where they are.
+func (f *file) append(frames []*frame) ([]span, error) {
+	before, end := f.frames, f.end
+	written, err := f.write(frames)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		f.frames, f.end = before, end
+		return nil, errors.Join(err, f.Truncate(end)) // half a frame would hide those after it
+	}
+	return written, nil
+}
+
+func (f *file) write(frames []*frame) (written []span, err error) {
+	var out, plain []byte
+	end, number := f.end, f.frames
+	for _, frame := range frames {
+		plain = append(frame.names.appendTo(plain[:0]), frame.body...)
+		nonce := random(f.seal.NonceSize())
+		start := len(out)
+		out = f.seal.Seal(append(append(out, 0, 0, 0, 0), nonce...), nonce, plain, f.place(number))
+		size := uint32(len(out) - start - 4)
+		binary.BigEndian.PutUint32(out[start:], size)
+		written = append(written, span{end, size, number})
+		end += int64(size) + 4
+		number++
+	}
+	if _, err := f.WriteAt(out, f.end); err != nil {
+		return nil, err
+	}
+	f.end, f.frames = end, number
+	return written, nil
+}

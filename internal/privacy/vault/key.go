@@ -1,0 +1,140 @@
+package vault
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"filippo.io/age"
+	"github.com/zalando/go-keyring"
+
+	"retort/internal/base/seal"
+)
+
+// Keys says where the key of the person is. Of what is set, the first counts; if
+// nothing is, the keyring of the system, and where there is none, File.
+type Keys struct {
+	Variable string // environment variable with 32 bytes in base64 or hex
+	Age      string // file encrypted with age that holds the same
+	Identity string // file with the identities that open Age
+	File     string // file with 32 bytes, made when it is needed
+}
+
+// Read finds the key, and makes one in the keyring or in File if there is none yet.
+func (k Keys) Read() ([]byte, error) {
+	switch {
+	case k.Variable != "":
+		text, ok := os.LookupEnv(k.Variable)
+		if !ok {
+			return nil, fmt.Errorf("the environment variable %s is not set", k.Variable)
+		}
+		return decoded(text)
+	case k.Age != "":
+		return k.fromAge()
+	}
+	key, err := fromKeyring()
+	if err == nil || k.File == "" {
+		return key, err
+	}
+	return seal.Key(k.File)
+}
+
+const (
+	keyringService = "retort"
+	keyringUser    = "vault"
+)
+
+// fromKeyring is the key in the keyring of the system, or a new one.
+func fromKeyring() ([]byte, error) {
+	if err := noBus(); err != nil {
+		return nil, err
+	}
+	text, err := keyring.Get(keyringService, keyringUser)
+	if err == nil {
+		return decoded(text)
+	}
+	if !errors.Is(err, keyring.ErrNotFound) {
+		return nil, err
+	}
+	key := random(keySize)
+	if err := keyring.Set(keyringService, keyringUser, base64.StdEncoding.EncodeToString(key)); err != nil {
+		return nil, err
+	}
+	return key, nil
+}
+
+func (k Keys) fromAge() ([]byte, error) {
+	identities, err := os.Open(k.Identity)
+	if err != nil {
+		return nil, err
+	}
+	defer identities.Close()
+	known, err := age.ParseIdentities(identities)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := os.Open(k.Age)
+	if err != nil {
+		return nil, err
+	}
+	defer secret.Close()
+	plain, err := age.Decrypt(secret, known...)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(plain, 1<<10))
+	if err != nil {
+		return nil, err
+	}
+	return decoded(string(text))
+}
+
+// decoded reads 32 bytes in base64 or hex.
+func decoded(text string) ([]byte, error) {
+	text = strings.TrimSpace(text)
+	for _, decode := range []func(string) ([]byte, error){hex.DecodeString, base64.StdEncoding.DecodeString, base64.RawURLEncoding.DecodeString} {
+		if key, err := decode(text); err == nil && len(key) == keySize {
+			return key, nil
+		}
+	}
+	return nil, fmt.Errorf("the key is not %d bytes in base64 or hex", keySize)
+}
+
+// Place says where the key is, or will be, without making one: the keyring, a variable, an
+// age file, or File. keyring is why there is no keyring to use; nil if there is, or if it is not asked.
+func (k Keys) Place() (where string, keyring error) {
+	switch {
+	case k.Variable != "":
+		return "the variable " + k.Variable, nil
+	case k.Age != "":
+		return k.Age + ", encrypted with age", nil
+	}
+	if err := askKeyring(); err != nil {
+		return k.File, err
+	}
+	return "the keyring of the system", nil
+}
+
+// askKeyring reports whether the keyring of the system can be used.
+func askKeyring() error {
+	if err := noBus(); err != nil {
+		return err
+	}
+	if _, err := keyring.Get(keyringService, keyringUser); err != nil && !errors.Is(err, keyring.ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
+// noBus says that there is no keyring; to ask would start the bus that it is asked over.
+func noBus() error {
+	if runtime.GOOS == "linux" && os.Getenv("DBUS_SESSION_BUS_ADDRESS") == "" {
+		return errors.New("there is no session bus, so no keyring")
+	}
+	return nil
+}

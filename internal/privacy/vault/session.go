@@ -1,0 +1,405 @@
+package vault
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"retort/internal/core"
+)
+
+// Session is the tokens of one session. It is safe for concurrent use, also by several
+// processes: each takes blocks of numbers for itself.
+type Session struct {
+	store *Store
+	id    string
+
+	mu      sync.RWMutex
+	table   *table
+	wrapped []byte      // the session's key, as it is on disk; nil before there is one
+	stamp   os.FileInfo // of the key, as it was last read
+}
+
+const (
+	// MaxEntries bounds a session.
+	MaxEntries = 2_000_000
+	maxNumber  = 100 * MaxEntries
+	firstBlock = 16
+	lastBlock  = 4096
+)
+
+// errFull is of kind limit.
+func errFull() error {
+	return core.Errorf(core.KindLimit, "pii.vault", "the session holds %d personal values, and cannot hold more", MaxEntries).
+		WithHint("ask for less, without the columns that have personal data; or go on in another session; or have a person erase this one: retort audit erase")
+}
+
+// Mint is the token of a value, the same as before if there was one; new servers that it
+// comes from are added then. A number that is given out was taken durably, so that it
+// never stands for anything else. The error is a *core.Error of kind limit where the session
+// is full.
+func (s *Session) Mint(e Entry) (token string, err error) {
+	s.mu.RLock()
+	token, changes, err := s.minted(&e)
+	s.mu.RUnlock()
+	if token != "" || err != nil {
+		return token, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.table.changes != changes {
+		if token, err := s.known(&e); token != "" || err != nil {
+			return token, err
+		}
+	}
+	if s.table.count >= s.store.limits.entries {
+		return "", errFull()
+	}
+	c := s.table.column(e.Type)
+	if c.ours.next > c.ours.last || c.ours.next == 0 {
+		if err := s.reserve(e.Type); err != nil {
+			return "", err
+		}
+		if token, err := s.known(&e); token != "" || err != nil { // by another process
+			return token, err
+		}
+		c = s.table.column(e.Type)
+	}
+	e.Number = c.ours.next
+	if err := s.table.add(c, c.hash(e.Value), &e, false); err != nil {
+		return "", err
+	}
+	c.ours.next++
+	return c.token(e.Number), s.relieve()
+}
+
+// minted is the token of a value that is known to come from these servers, or else "" and
+// the state in which there is none; 0 if there is one that comes from others.
+func (s *Session) minted(e *Entry) (token string, changes int, err error) {
+	c := s.table.types[e.Type]
+	if c == nil {
+		return "", s.table.changes, nil
+	}
+	h := c.hash(e.Value)
+	if t := c.recent.find(h, e.Value); t != nil && !lacks(t.from, e.From) {
+		return t.token, 0, nil
+	}
+	known, at, err := s.table.find(c, h, e.Value)
+	if err != nil || at == 0 {
+		return "", s.table.changes, err
+	}
+	if lacks(known.from, e.From) {
+		return "", 0, nil
+	}
+	token = c.token(known.number)
+	c.recent.tell(h, &known, token)
+	return token, 0, nil
+}
+
+// find is the entry of a value. at is 0 where there is none.
+func (s *Session) find(typ, value string) (c *column, h uint64, known record, at uint32, err error) {
+	if c = s.table.types[typ]; c == nil {
+		return nil, 0, record{}, 0, nil
+	}
+	h = c.hash(value)
+	known, at, err = s.table.find(c, h, value)
+	return c, h, known, at, err
+}
+
+// known is the token of a value, which comes from these servers too now; "" if there is
+// none.
+func (s *Session) known(e *Entry) (string, error) {
+	c, h, known, at, err := s.find(e.Type, e.Value)
+	if err != nil || at == 0 {
+		return "", err
+	}
+	if lacks(known.from, e.From) {
+		if err := s.table.learn(c, h, &known, e.From); err != nil {
+			return "", err
+		}
+	}
+	return c.token(known.number), s.relieve()
+}
+
+// relieve saves where much is unsaved: a large answer is taken in for long before a Sync.
+func (s *Session) relieve() error {
+	if s.table.unsaved < s.store.limits.unsaved {
+		return nil
+	}
+	return s.save()
+}
+
+// reserve takes a block of numbers; the more were needed, the larger it is. What is unsaved
+// is saved with it.
+func (s *Session) reserve(typ string) error {
+	if s.store.dir == "" {
+		c := s.table.column(typ)
+		c.ours = block{c.top + 1, c.top + lastBlock}
+		return nil
+	}
+	return s.alone(func() error {
+		c := s.table.column(typ) // others' tables may have come in its place
+		size := min(max(firstBlock, c.count), lastBlock)
+		b := block{c.top + 1, c.top + size}
+		if _, err := s.table.put(&Entry{Type: typ, Number: b.last}, false); err != nil {
+			return err
+		}
+		if err := s.table.save(); err != nil {
+			return err
+		}
+		c.top, c.ours = b.last, b
+		return nil
+	})
+}
+
+// Resolve is what a token stands for, if it was minted in this session.
+func (s *Session) Resolve(token string) (Entry, bool) {
+	typ, number, ok := parse(token)
+	if !ok {
+		return Entry{}, false
+	}
+	s.mu.RLock()
+	e := s.at(typ, number)
+	s.mu.RUnlock()
+	if e == nil && s.store.dir != "" {
+		s.mu.Lock()
+		_ = s.alone(func() error { return nil }) // another process may have minted it
+		e = s.at(typ, number)
+		s.mu.Unlock()
+	}
+	if e == nil {
+		return Entry{}, false
+	}
+	return *e, true
+}
+
+// at is the entry with a number; nil if there is none, or none that can be read.
+func (s *Session) at(typ string, number int) *Entry {
+	c := s.table.types[typ]
+	if c == nil || number > maxNumber {
+		return nil
+	}
+	place := c.numbers.At(number)
+	if place == 0 {
+		return nil
+	}
+	r, err := s.table.record(place)
+	if err != nil || r.number != number || r.typ != typ {
+		return nil
+	}
+	return r.entry()
+}
+
+// parse reads [EMAIL_1]. Only the one spelling that Token writes is one.
+func parse(token string) (typ string, number int, ok bool) {
+	inner, open := strings.CutPrefix(token, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	cut := strings.LastIndexByte(inner, '_')
+	if !open || !closed || cut < 1 {
+		return "", 0, false
+	}
+	number, err := strconv.Atoi(inner[cut+1:])
+	if err != nil || number < 1 || strconv.Itoa(number) != inner[cut+1:] || strings.ToUpper(inner[:cut]) != inner[:cut] {
+		return "", 0, false
+	}
+	return strings.ToLower(inner[:cut]), number, true
+}
+
+// Find is the entry of a value of a type.
+func (s *Session) Find(typ, value string) (Entry, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, _, r, at, err := s.find(typ, value)
+	if err != nil || at == 0 {
+		return Entry{}, false
+	}
+	return *r.entry(), true
+}
+
+// Each gives the entries of a type to do, in the order of their numbers, until it does not
+// want more. It must not use the session. An error says that they cannot all be read.
+func (s *Session) Each(typ string, do func(Entry) bool) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.table.each(typ, func(r *record) bool { return do(*r.entry()) })
+}
+
+// tokensOf returns the tokens of values.
+func (s *Session) tokensOf(told func(value string) bool) (tokens []string, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	err = s.table.live(func(r *record) error {
+		if told(string(r.value)) {
+			tokens = append(tokens, s.table.column(r.typ).token(r.number))
+		}
+		return nil
+	})
+	return tokens, err
+}
+
+// Sync makes durable what was minted. Before it has, no token should leave: one that is
+// told and forgotten means nothing later.
+func (s *Session) Sync() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.save()
+}
+
+func (s *Session) save() error {
+	if len(s.table.pending) == 0 {
+		return nil
+	}
+	return s.alone(func() error { return s.table.save() })
+}
+
+// Refresh forgets what another process has erased. Where none has, it looks at a file.
+func (s *Session) Refresh() error {
+	if s.store.dir == "" {
+		return nil
+	}
+	now, err := os.Stat(s.store.keyPath(s.id))
+	if err != nil {
+		return nil // there is nothing yet
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stamp != nil && os.SameFile(now, s.stamp) && now.ModTime().Equal(s.stamp.ModTime()) {
+		return nil
+	}
+	return s.alone(func() error { return nil })
+}
+
+// Erase erases everything.
+func (s *Session) Erase() error {
+	_, err := s.Forget(func(string) bool { return true })
+	return err
+}
+
+// Forget erases values, of whatever type, and reports how many there were. What is left
+// gets a new key, and the old one is destroyed. Numbers are not used again. told may be
+// asked of a value twice.
+func (s *Session) Forget(told func(value string) bool) (erased int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.store.dir == "" || !s.store.has(s.id) {
+		next := s.table.successor(nil)
+		erased, err = s.table.without(told, next.insert)
+		if err == nil {
+			s.table = next
+		}
+		return erased, err
+	}
+	err = s.alone(func() error {
+		if some, err := s.table.has(told); !some || err != nil {
+			return err
+		}
+		return s.rewrite(func(put func(*Entry) error) (err error) {
+			erased, err = s.table.without(told, put)
+			return err
+		})
+	})
+	return erased, err
+}
+
+// rewrite puts a file with a new key in the place of that which there is, with what source
+// gives and the numbers that are taken. Nothing is pending then.
+func (s *Session) rewrite(source func(put func(*Entry) error) error) error {
+	f, wrapped, err := s.create(func(put func(*Entry) error) error {
+		for typ, c := range s.table.types {
+			if c.top > 0 {
+				if err := put(&Entry{Type: typ, Number: c.top}); err != nil {
+					return err
+				}
+			}
+		}
+		return source(put)
+	})
+	if err != nil {
+		return err
+	}
+	next := s.table.successor(f)
+	s.close()
+	s.table, s.wrapped = next, wrapped
+	return f.read(next.take)
+}
+
+// renew begins anew with the file that a key fits, which another process has made. What is
+// pending stays, but for what is said of values that may have been erased.
+func (s *Session) renew(wrapped []byte) error {
+	pending := s.table.unsavedEntries()
+	next := s.table.successor(nil)
+	for _, e := range pending {
+		if err := next.insert(e); err != nil {
+			return err
+		}
+	}
+	s.close()
+	s.table = next
+	f, wrapped, err := s.open(wrapped)
+	if err != nil {
+		return err
+	}
+	s.table.file, s.wrapped = f, wrapped
+	return nil
+}
+
+// shut saves and closes.
+func (s *Session) shut() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.save()
+	if err == nil {
+		s.close()
+	}
+	return err
+}
+
+// close closes the file, and forgets what is in it. Whoever uses the session reads it again,
+// and uses other numbers.
+func (s *Session) close() {
+	if s.table.file == nil {
+		return
+	}
+	_ = s.table.file.Close()
+	s.table, s.wrapped, s.stamp = s.table.successor(nil), nil, nil
+	for _, c := range s.table.types {
+		c.ours = block{}
+	}
+}
+
+// alone does something while no other process writes, after what others have written
+// was read. There is a file then.
+func (s *Session) alone(do func() error) error {
+	unlock, err := s.store.lock(s.id)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	defer func() { s.stamp, _ = os.Stat(s.store.keyPath(s.id)) }()
+	wrapped, err := s.store.readKey(s.id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case wrapped == nil:
+		everything := func(put func(*Entry) error) error {
+			_, err := s.table.without(func(string) bool { return false }, put)
+			return err
+		}
+		if err := s.rewrite(everything); err != nil {
+			return err
+		}
+	case s.table.file == nil || !bytes.Equal(wrapped, s.wrapped):
+		if err := s.renew(wrapped); err != nil {
+			return err
+		}
+		fallthrough
+	default:
+		if err := s.table.file.read(s.table.take); err != nil {
+			return err
+		}
+	}
+	return do()
+}

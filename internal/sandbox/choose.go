@@ -1,0 +1,242 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"retort/internal/core"
+)
+
+// Auto, as the standard of a Chooser, is the weakest backend that is as strong as a
+// program needs.
+const Auto = "auto"
+
+// How strong backends are, by what stands between a program and the machine. A process
+// is weaker where the system offers less.
+const (
+	Process    = 50 // the kernel's walls around a process
+	Container  = 60 // a container of its own
+	UserKernel = 75 // a kernel of its own, which is a program of the machine's
+	Machine    = 90 // a machine of its own, with its kernel
+)
+
+// strengths are those of the backends that settings can name, whether they are here or not.
+var strengths = map[string]int{"docker": Container, "gvisor": UserKernel, "vm": Machine}
+
+// Floor is how strong a sandbox has to be. The zero Floor asks for nothing.
+type Floor struct {
+	Strength int
+	Why      string // "its risk is high (62): it can call …"
+}
+
+// Chooser gives out sandboxes of the backends it knows. It gives the backend
+// that was asked for or none: never a weaker one in its place.
+type Chooser struct {
+	standard string
+	backends []Backend
+}
+
+// NewChooser knows backends, which are in the order of their strength. Standard is the
+// name of the one to use where none is asked for, or Auto.
+func NewChooser(standard string, backends ...Backend) *Chooser {
+	return &Chooser{standard: standard, backends: backends}
+}
+
+// Capabilities are those of every backend known, usable or not.
+func (c *Chooser) Capabilities() []Capabilities {
+	all := make([]Capabilities, len(c.backends))
+	var asked sync.WaitGroup
+	for i, b := range c.backends { // some of which find out by starting a container
+		asked.Go(func() { all[i] = b.Capabilities() })
+	}
+	asked.Wait()
+	return all
+}
+
+// Prepare makes a sandbox of the backend named; an empty name means the
+// standard one. Who asks may ask for more than the standard, never for less. The error
+// is a *core.Error of kind sandbox_unavailable if that backend is not there, cannot be
+// used, lacks the runtime or is weaker than the Floor of s.
+func (c *Chooser) Prepare(ctx context.Context, backend string, s Spec) (Sandbox, error) {
+	chosen, refusal := c.choose(backend, s)
+	if refusal != nil {
+		return nil, refusal
+	}
+	sandbox, err := chosen.Prepare(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return labelled{sandbox, chosen.Capabilities().Name, Isolation(chosen.Capabilities().Strength)}, nil
+}
+
+// labelled is a sandbox whose reports say how strong it was.
+type labelled struct {
+	Sandbox
+	backend, isolation string
+}
+
+func (l labelled) Run(ctx context.Context, p core.Program, h Host) (Report, error) {
+	r, err := l.Sandbox.Run(ctx, p, h)
+	r.Isolation = l.isolation
+	return r, err
+}
+
+// Isolation is a strength in a word: what is between a program and the machine.
+func Isolation(strength int) string {
+	switch {
+	case strength >= Machine:
+		return "machine"
+	case strength >= UserKernel:
+		return "kernel"
+	case strength >= Container:
+		return "container"
+	case strength >= Process:
+		return "process"
+	}
+	return "weak process"
+}
+
+// Able is why Prepare would not make such a sandbox, as far as that can be told without
+// making one; nil if it would.
+func (c *Chooser) Able(backend string, s Spec) *core.Error {
+	_, refusal := c.choose(backend, s)
+	return refusal
+}
+
+func (c *Chooser) choose(name string, s Spec) (Backend, *core.Error) {
+	if name == "" || name == Auto {
+		name = c.standard
+	}
+	if name == Auto {
+		return c.weakest(s)
+	}
+	if c.standard != Auto && strengths[name] < strengths[c.standard] {
+		return nil, core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the settings say sandboxMode: %s, and the %s sandbox is weaker", c.standard, name).
+			WithHint("leave the sandbox open; only the settings can choose a weaker one")
+	}
+	for _, b := range c.backends {
+		have := b.Capabilities()
+		switch {
+		case have.Name != name:
+			continue
+		case have.Unavailable != nil:
+			return nil, have.Unavailable
+		case have.why(s.Runtime) != nil:
+			return nil, have.why(s.Runtime)
+		case !slices.Contains(have.Runtimes, s.Runtime):
+			return nil, core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the %s sandbox cannot run %s", name, s.Runtime).
+				WithHint("%s", c.offer(s.Runtime))
+		case have.Strength < s.Floor.Strength:
+			return nil, c.tooWeak(s)
+		case s.Proxied && !have.Proxies:
+			return nil, c.unproxied(name, s)
+		}
+		return b, nil
+	}
+	return nil, core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "there is no %s sandbox here", name).
+		WithHint("%s", c.offer(s.Runtime))
+}
+
+// weakest is the backend that is as strong as is needed, and no stronger than it has to
+// be. Those that are stronger are not asked: some find out what they can do by trying it.
+func (c *Chooser) weakest(s Spec) (Backend, *core.Error) {
+	closed := ""
+	for _, b := range c.backends {
+		have := b.Capabilities()
+		switch {
+		case !have.able(s):
+		case s.Proxied && !have.Proxies:
+			closed = have.Name
+		default:
+			return b, nil
+		}
+	}
+	if closed != "" {
+		return nil, c.unproxied(closed, s)
+	}
+	return nil, c.tooWeak(s)
+}
+
+// unproxied says that a program would reach nobody.
+func (c *Chooser) unproxied(name string, s Spec) *core.Error {
+	e := core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the program reaches for the network, and in the %s sandbox %s has none", name, s.Runtime)
+	const other = "write it in TypeScript, whose fetch reaches the allowed domains from every sandbox, or find a tool that does it (search_tools)"
+	if s.Floor.Strength > Process {
+		return e.WithHint("%s; it needs so strong a sandbox since %s", other, s.Floor.Why)
+	}
+	for _, have := range c.Capabilities() {
+		if have.Proxies && have.able(s) {
+			return e.WithHint("%s; with sandboxMode: %s it has one", other, have.Name)
+		}
+	}
+	return e.WithHint("%s", other)
+}
+
+func (c Capabilities) able(s Spec) bool {
+	return c.Unavailable == nil && slices.Contains(c.Runtimes, s.Runtime) && c.Strength >= s.Floor.Strength
+}
+
+// tooWeak says that nothing here is as strong as is needed.
+func (c *Chooser) tooWeak(s Spec) *core.Error {
+	var need string
+	switch {
+	case s.Floor.Strength > UserKernel:
+		need = "the vm sandbox"
+	case s.Floor.Strength > Container:
+		need = "the gvisor sandbox, or a stronger one,"
+	case s.Floor.Strength > Process:
+		need = "the docker sandbox, or a stronger one,"
+	default:
+		return core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "no sandbox here can run %s", s.Runtime).WithHint("%s", c.offer(s.Runtime))
+	}
+	e := core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the program needs %s to run %s, since %s", need, s.Runtime, s.Floor.Why)
+	for _, have := range c.Capabilities() {
+		if strengths[have.Name] >= s.Floor.Strength && have.Unavailable != nil {
+			return e.WithHint("%s: %s. %s", have.Name, have.Unavailable.Message, have.Unavailable.Hint)
+		}
+	}
+	return e.WithHint("this machine has none: the person can set one up (retort doctor), or choose another sandboxMode")
+}
+
+// offer says what could be asked for instead.
+func (c *Chooser) offer(runtime string) string {
+	var able, others []string
+	for _, have := range c.Capabilities() {
+		switch {
+		case have.Unavailable != nil:
+		case slices.Contains(have.Runtimes, runtime):
+			able = append(able, have.Name)
+		default:
+			others = append(others, have.Name+" ("+strings.Join(have.Runtimes, ", ")+")")
+		}
+	}
+	switch {
+	case len(able) > 0:
+		return "this machine can run " + runtime + " in: " + strings.Join(able, ", ") + "; ask for that, or leave the sandbox open"
+	case len(others) > 0:
+		return "this machine has: " + strings.Join(others, ", ")
+	}
+	return "this machine has no sandbox; `retort doctor` says why"
+}
+
+// Close closes every backend.
+func (c *Chooser) Close() error {
+	var err error
+	for _, b := range c.backends {
+		err = errors.Join(err, b.Close())
+	}
+	return err
+}
+
+// why says why a runtime that the backend knows cannot be run.
+func (c Capabilities) why(runtime string) *core.Error {
+	for _, m := range c.Missing {
+		if m.Runtime == runtime {
+			return m.Why
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package sandbox
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"retort/internal/core"
+)
+
+// named is a backend that makes nothing and says what it was asked for.
+type named struct {
+	have     Capabilities
+	prepared *string
+	closed   *int
+}
+
+func (n named) Capabilities() Capabilities { return n.have }
+func (n named) Close() error               { *n.closed++; return nil }
+
+func (n named) Prepare(context.Context, Spec) (Sandbox, error) {
+	*n.prepared = n.have.Name
+	return nil, nil
+}
+
+func TestChooser(t *testing.T) {
+	var prepared string
+	var closed int
+	make := func(name string, strength int, unavailable *core.Error, runtimes ...string) Backend {
+		return named{Capabilities{Name: name, Strength: strength, Runtimes: runtimes, Unavailable: unavailable}, &prepared, &closed}
+	}
+	broken := core.Errorf(core.KindSandboxUnavailable, "", "no daemon").WithHint("start it")
+	c := NewChooser("process", make("process", 20, nil, "quickjs"), make("docker", 60, broken, "quickjs", "node"), make("vm", 90, nil, "quickjs", "python"))
+	for _, test := range []struct{ name, runtime, want string }{
+		{"", "quickjs", "process"},
+		{"process", "quickjs", "process"},
+		{"vm", "python", "vm"},
+		{"auto", "quickjs", "process"}, // to ask for it changes nothing
+		{"docker", "quickjs", "no daemon | start it"},
+		{"remote", "quickjs", "there is no remote sandbox here | this machine can run quickjs in: process, vm; ask for that, or leave the sandbox open"},
+		{"process", "python", "the process sandbox cannot run python | this machine can run python in: vm; ask for that, or leave the sandbox open"},
+	} {
+		prepared = ""
+		_, err := c.Prepare(t.Context(), test.name, Spec{Runtime: test.runtime})
+		got := prepared
+		if err != nil {
+			e := core.AsError(err)
+			if e.Kind != core.KindSandboxUnavailable || prepared != "" {
+				t.Errorf("%s %s: kind %s, prepared %q", test.name, test.runtime, e.Kind, prepared)
+			}
+			got = e.Message + " | " + e.Hint
+		}
+		if got != test.want {
+			t.Errorf("%s %s: got %q, want %q", test.name, test.runtime, got, test.want)
+		}
+	}
+	if _, err := NewChooser("process").Prepare(t.Context(), "", Spec{Runtime: "quickjs"}); !strings.Contains(core.AsError(err).Hint, "doctor") {
+		t.Errorf("without backends: %v", err)
+	}
+	if err := c.Close(); err != nil || closed != 3 {
+		t.Errorf("closed %d backends, %v", closed, err)
+	}
+}
+
+// Under auto a program gets what its risk asks for, or nothing; whoever asks for a
+// sandbox can ask for a stronger one than that, and never for a weaker one.
+func TestChooserByRisk(t *testing.T) {
+	var prepared string
+	var closed int
+	backends := func(docker *core.Error) []Backend {
+		return []Backend{
+			named{Capabilities{Name: "process", Strength: Process, Runtimes: []string{"quickjs"}}, &prepared, &closed},
+			named{Capabilities{Name: "docker", Strength: Container, Runtimes: []string{"quickjs"}, Unavailable: docker}, &prepared, &closed},
+			named{Capabilities{Name: "vm", Strength: Machine, Runtimes: []string{"quickjs"}}, &prepared, &closed},
+		}
+	}
+	gone := core.Errorf(core.KindSandboxUnavailable, "", "no daemon").WithHint("start it")
+	for _, test := range []struct {
+		standard, asked string
+		floor           int
+		backends        []Backend
+		want            string
+	}{
+		{Auto, "", 0, backends(nil), "process"},
+		{Auto, "", Container, backends(nil), "docker"},
+		{Auto, "", Container, backends(gone), "vm"},
+		{Auto, "", Machine, backends(nil), "vm"},
+		{Auto, "vm", 0, backends(nil), "vm"},
+		{Auto, "process", Container, backends(nil), "the program needs the docker sandbox, or a stronger one, to run quickjs, since it may burn"},
+		{Auto, "", Container, backends(gone)[:2], "the program needs the docker sandbox, or a stronger one, to run quickjs, since it may burn"},
+		{Auto, "", Machine, backends(nil)[:2], "the program needs the vm sandbox to run quickjs, since it may burn"},
+		{"docker", "process", 0, backends(nil), "the settings say sandboxMode: docker, and the process sandbox is weaker"},
+		{"docker", "vm", 0, backends(nil), "vm"},
+		{"docker", "auto", 0, backends(nil), "docker"},
+		{Auto, "", Container, nil, "the program needs the docker sandbox, or a stronger one, to run quickjs, since it may burn"},
+		{Auto, "", 0, nil, "no sandbox here can run quickjs"},
+	} {
+		prepared = ""
+		_, err := NewChooser(test.standard, test.backends...).Prepare(t.Context(), test.asked, Spec{Runtime: "quickjs", Floor: Floor{test.floor, "it may burn"}})
+		got := prepared
+		if err != nil {
+			got = core.AsError(err).Message
+		}
+		if got != test.want {
+			t.Errorf("%s, %s, %d: got %q, want %q", test.standard, test.asked, test.floor, got, test.want)
+		}
+	}
+}
+
+// A program that needs a proxy gets a sandbox that has one, or none.
+func TestProxied(t *testing.T) {
+	var prepared string
+	var closed int
+	plain := named{Capabilities{Name: "docker", Strength: Container, Runtimes: []string{"python"}}, &prepared, &closed}
+	proxying := named{Capabilities{Name: "process", Strength: Process, Runtimes: []string{"python"}, Proxies: true}, &prepared, &closed}
+	for _, test := range []struct {
+		standard, name string
+		floor          int
+		want           string
+	}{
+		{"process", "", 0, "process"},
+		{"process", "docker", 0, "in the docker sandbox python has none"},
+		{Auto, "", 0, "process"},
+		{Auto, "", Container, "in the docker sandbox python has none"},
+	} {
+		prepared = ""
+		c := NewChooser(test.standard, proxying, plain)
+		_, err := c.Prepare(t.Context(), test.name, Spec{Runtime: "python", Proxied: true, Floor: Floor{test.floor, "its risk is high"}})
+		if got := prepared; err == nil && got != test.want || err != nil && (!strings.Contains(err.Error(), test.want) || !strings.Contains(core.AsError(err).Hint, "TypeScript") || prepared != "") {
+			t.Errorf("%+v: %v %q", test, err, got)
+		}
+	}
+}
+
+// started is a Sandbox that starts commands.
+type started struct{ Sandbox }
+
+func (started) Start(context.Context, Command) (Ended, error) { return Ended{Code: 5}, nil }
+
+func TestOnlySomeSandboxesStartCommands(t *testing.T) {
+	if ended, err := (labelled{started{}, "process", ""}).Start(t.Context(), Command{}); err != nil || ended.Code != 5 {
+		t.Error(ended, err)
+	}
+	_, err := (labelled{struct{ Sandbox }{}, "vm", ""}).Start(t.Context(), Command{})
+	if e := core.AsError(err); e == nil || e.Kind != core.KindSandboxUnavailable || !strings.Contains(e.Message, "the vm sandbox") || !strings.Contains(e.Hint, "the sandboxes of Linux") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,317 @@
+package confine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/psx"
+
+	"retort/internal/sandbox/wire/shm"
+)
+
+// Enter builds the walls that the plan on descriptor 3 asks for. If the plan
+// names an interpreter, Enter does not return: the process becomes it. Else the
+// whole process is behind the walls when it returns. After an error, which the
+// parent reads on standard error, the process must end, with the error's Status.
+//
+// harness gives the files of a profile's harness by name.
+func Enter(harness func(profile string) map[string][]byte) error {
+	// The kernel ends this process with the parent, but asks the thread for that which is the first
+	// in the end: after execve that is the one which called it. Who has no parent any more gets no plan.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return told(failed("parent", err))
+	}
+	plan, err := receive()
+	if err != nil {
+		return told(failed("plan", err))
+	}
+	return told(plan.enter(harness))
+}
+
+// EnterContained is Enter for the first process of a container or a machine, with a
+// Plan as JSON: what it may do there is bounded once more, by itself.
+func EnterContained(plan string) error {
+	p := Plan{}
+	if err := json.Unmarshal([]byte(plan), &p); err != nil {
+		return told(failed("plan", err))
+	}
+	p.Contained = true
+	return told(p.enter(nil))
+}
+
+// told tells the parent.
+func told(err error) error {
+	var ended *Ended
+	if err != nil && !errors.As(err, &ended) {
+		_, _ = unix.Write(standardError, []byte(err.Error()+"\n"))
+	}
+	return err
+}
+
+func (p *Plan) enter(harness func(profile string) map[string][]byte) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := failed("network", p.openNetwork()); err != nil {
+		return err
+	}
+	closeInherited(p.Keep)
+	if p.Network == Relayed {
+		return p.relay()
+	}
+	if p.Ring {
+		p.openRing()
+	}
+	program, err := p.interpreter()
+	if err != nil {
+		return err
+	}
+	if !p.Weak && !p.Contained {
+		if err := p.buildRoot(harness(p.Profile)); err != nil {
+			return err
+		}
+	}
+	if err := p.bound(program); err != nil || program == nil {
+		return err
+	}
+	return failed("start "+p.Argv[0], program.become(p.Argv, p.Env))
+}
+
+// bound builds the walls that are around a process itself.
+func (p *Plan) bound(program *interpreter) error {
+	for _, step := range []struct {
+		name  string
+		build func() error
+	}{
+		{"limits", p.limit},
+		{"user", p.changeUser},
+		{"no_new_privs", func() error { return onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1) }},
+		{"capabilities", p.dropCapabilities},
+		{"landlock", p.landlock},
+		{"system calls", func() error { return p.filter(program) }},
+	} {
+		if err := failed(step.name, step.build()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receive reads the plan.
+func receive() (plan Plan, err error) {
+	f := os.NewFile(planDescriptor, "plan")
+	if f == nil {
+		return plan, fmt.Errorf("there is none")
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if err != nil {
+		return plan, err
+	}
+	return plan, json.Unmarshal(data, &plan)
+}
+
+// closeInherited closes the descriptors that this process inherited beyond the
+// standard three. Those that Go has opened close on exec, so none of them can
+// have been inherited, and the others are all of them. The first keep of them stay.
+func closeInherited(keep int) {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		// There is no /proc: at least none may reach an interpreter.
+		_ = unix.CloseRange(uint(planDescriptor+1+keep), ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC)
+		return
+	}
+	for _, entry := range entries {
+		fd, err := strconv.Atoi(entry.Name())
+		if err != nil || fd < planDescriptor || fd > planDescriptor && fd <= planDescriptor+keep {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
+// openRing gives the guest the memory that it shares with the engine. Without it the guest is
+// slower, and nothing else.
+func (p *Plan) openRing() {
+	fd := planDescriptor + 1
+	if p.Contained {
+		var err error
+		if fd, err = unix.Open(RingPath, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0); err != nil {
+			return
+		}
+	}
+	_, _ = unix.FcntlInt(uintptr(fd), unix.F_DUPFD, shm.Descriptor) // there is none that is higher yet
+	_ = unix.Close(fd)
+}
+
+// limit sets the limits that are the same for every program of a kind. Those of
+// one program are set from outside, when it starts. A limit that is lower already stays: it may not be raised.
+func (p *Plan) limit() error {
+	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: uint64(p.Files), unix.RLIMIT_FSIZE: uint64(p.Tmp), unix.RLIMIT_MEMLOCK: 0, unix.RLIMIT_MSGQUEUE: 0}
+	if p.Processes > 0 && !p.Weak { // without a namespace it would count all processes of the user
+		limits[unix.RLIMIT_NPROC] = uint64(p.Processes)
+	}
+	if p.Data > 0 {
+		limits[unix.RLIMIT_DATA] = uint64(p.Data)
+	}
+	if p.Seconds > 0 {
+		limits[unix.RLIMIT_CPU] = uint64(p.Seconds)
+	}
+	for resource, most := range limits {
+		var now unix.Rlimit
+		if unix.Getrlimit(resource, &now) == nil {
+			most = min(most, now.Max)
+		}
+		err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most})
+		if p.Contained && err == unix.EPERM {
+			continue // a kernel in user space that does not have what it would limit
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changeUser becomes a user that owns nothing. Go does it for all threads.
+func (p *Plan) changeUser() error {
+	if p.User == 0 {
+		return nil
+	}
+	if p.keeps() != none {
+		// This thread keeps its capabilities as another user, and access(2) counts them.
+		const noSetuidFixup = 1 << 2 // SECBIT_NO_SETUID_FIXUP
+		if err := unix.Prctl(unix.PR_SET_SECUREBITS, noSetuidFixup, 0, 0, 0); err != nil {
+			return err
+		}
+	}
+	if err := syscall.Setgroups(nil); err != nil {
+		return err
+	}
+	if err := syscall.Setresgid(p.User, p.User, p.User); err != nil {
+		return err
+	}
+	if err := syscall.Setresuid(p.User, p.User, p.User); err != nil {
+		return err
+	}
+	// Another user is no longer killed with whoever started it.
+	return onAllThreads(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL))
+}
+
+// onAllThreads makes a system call in every thread of the process, also where
+// it was built with cgo.
+func onAllThreads(trap, a1, a2 uintptr) error {
+	if _, _, errno := psx.Syscall6(trap, a1, a2, 0, 0, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+const standardError = 2
+
+const lastCapability = 40 // CAP_CHECKPOINT_RESTORE
+
+// dropCapabilities gives up all capabilities, and with the bounding set the way
+// to any. What becomes an interpreter needs it for this thread only.
+func (p *Plan) dropCapabilities() error {
+	if len(p.Argv) > 0 {
+		for c := uintptr(0); c <= lastCapability; c++ {
+			if int(c) == p.keeps() {
+				continue // what is inherited has to be in the bounding set
+			}
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != unix.EINVAL && err != unix.EPERM {
+				return err
+			}
+		}
+	}
+	if err := onAllThreads(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL); err != nil {
+		return err
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var set [2]unix.CapUserData
+	if kept := p.keeps(); kept != none {
+		return keepOne(&header, &set, kept)
+	}
+	return onAllThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&set[0])))
+}
+
+// none is no capability.
+const none = -1
+
+// keeps is the capability without which another user does not reach the files of folders
+// below others, which are the engine's own: to read them, or also to write them where one
+// can be written. What else there is to reach is read-only and everybody's.
+func (p *Plan) keeps() int {
+	kept := none
+	for _, m := range p.Mounts {
+		switch {
+		case m.Below == "" || p.User == 0 || p.Weak || p.Contained:
+		case m.Writable:
+			return unix.CAP_DAC_OVERRIDE
+		default:
+			kept = unix.CAP_DAC_READ_SEARCH
+		}
+	}
+	return kept
+}
+
+// keepOne gives up all capabilities of this thread but one, which what it becomes has too.
+// The other threads have none any more, since they became another user.
+func keepOne(header *unix.CapUserHeader, set *[2]unix.CapUserData, kept int) error {
+	bit := uint32(1) << kept
+	set[0] = unix.CapUserData{Effective: bit, Permitted: bit, Inheritable: bit}
+	if err := unix.Capset(header, &set[0]); err != nil {
+		return err
+	}
+	return unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, uintptr(kept), 0, 0)
+}
+
+// interpreter is a program that this process can become although it has no
+// file system to find it in any more, and no right to start another: the filter
+// allows execve for one address only, which nobody can guess afterwards.
+type interpreter struct {
+	path    []byte // lies in memory at that address
+	address uintptr
+}
+
+func (p *Plan) interpreter() (*interpreter, error) {
+	if len(p.Argv) == 0 {
+		return nil, nil
+	}
+	memory, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, failed("memory", err)
+	}
+	n := copy(memory, p.Argv[0])
+	if n == len(memory) {
+		return nil, failed("start", unix.ENAMETOOLONG)
+	}
+	return &interpreter{memory, uintptr(unsafe.Pointer(&memory[0]))}, nil
+}
+
+// become starts the interpreter in place of this process.
+func (i *interpreter) become(argv, env []string) error {
+	arguments, err := syscall.SlicePtrFromStrings(argv)
+	if err != nil {
+		return err
+	}
+	environment, err := syscall.SlicePtrFromStrings(env)
+	if err != nil {
+		return err
+	}
+	_, _, errno := syscall.RawSyscall(unix.SYS_EXECVE, i.address, uintptr(unsafe.Pointer(&arguments[0])), uintptr(unsafe.Pointer(&environment[0])))
+	runtime.KeepAlive(arguments)
+	runtime.KeepAlive(environment)
+	return errno
+}

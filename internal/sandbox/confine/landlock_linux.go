@@ -1,0 +1,72 @@
+package confine
+
+import (
+	"os"
+	"slices"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+)
+
+// landlock forbids every path that the plan does not name, TCP, and signals and
+// abstract sockets beyond the walls, as far as the kernel can. Behind full walls
+// there is little left to forbid: it holds if one of them does not. Behind weak
+// ones an interpreter is not started without it.
+func (p *Plan) landlock() error {
+	rules := []landlock.Rule{}
+	if len(p.Argv) > 0 {
+		rules = append(rules, landlock.RWFiles(devices...).IgnoreIfMissing())
+		rules = append(rules, landlock.RODirs(p.readable(true)...).IgnoreIfMissing(), landlock.ROFiles(p.readable(false)...).IgnoreIfMissing())
+	}
+	for _, m := range p.Mounts {
+		switch {
+		case p.Weak:
+		case m.Device:
+			rules = append(rules, landlock.RWFiles(m.Target).WithIoctlDev())
+		case m.Writable && isDir(m.Target):
+			rules = append(rules, landlock.RWDirs(m.Target).WithRefer())
+		case m.Writable:
+			rules = append(rules, landlock.RWFiles(m.Target))
+		}
+	}
+	if p.Tmp > 0 && !p.Weak {
+		rules = append(rules, landlock.RWDirs("/tmp"))
+	}
+	if p.Network != NoNetwork && !p.Weak {
+		rules = append(rules, landlock.ConnectTCP(ProxyPort))
+	}
+	if p.Weak && len(p.Argv) > 0 {
+		// Nothing else is between this program and the machine's files.
+		if err := landlock.V1.Restrict(rules...); err != nil {
+			return err
+		}
+	}
+	return landlock.V6.BestEffort().Restrict(rules...)
+}
+
+// readable are the directories or the files that may be read and executed. In a
+// root of its own, that is everything, unless a container has said what it needs of it.
+func (p *Plan) readable(dirs bool) []string {
+	var paths []string
+	named := p.Weak || p.Contained && len(p.Mounts) > 0
+	if !named && dirs {
+		return []string{"/"}
+	}
+	for _, m := range p.Mounts {
+		if named && !m.Empty && isDir(m.Source) == dirs {
+			paths = append(paths, m.Source)
+		}
+	}
+	if p.Weak && p.Proc && !dirs {
+		paths = append(paths, "/proc/self/maps") // where a C library finds the end of the stack
+	}
+	if p.Harness != "" && dirs {
+		paths = append(paths, p.Harness)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,58 @@
+package confine
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// listenerDescriptor is where a child with a network sends its listener.
+const listenerDescriptor = 4
+
+// openNetwork begins to listen in the network namespace of this process, which has nothing
+// but a loopback device, and hands the listener to the parent: what connects to it is
+// answered outside of the walls. No process behind them has the listener.
+func (p *Plan) openNetwork() error {
+	if p.Network != Handed || p.Weak {
+		return nil
+	}
+	defer unix.Close(listenerDescriptor)
+	if err := raiseLoopback(); err != nil {
+		return fmt.Errorf("loopback device: %w", err)
+	}
+	fd, err := listen()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Sendmsg(listenerDescriptor, []byte{0}, unix.UnixRights(fd), nil, 0)
+}
+
+// listen begins to listen at ProxyPort.
+func listen() (fd int, err error) {
+	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	if err = unix.Bind(fd, &unix.SockaddrInet4{Port: ProxyPort, Addr: [4]byte{127, 0, 0, 1}}); err == nil {
+		err = unix.Listen(fd, 128)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+	}
+	return fd, err
+}
+
+func raiseLoopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	lo.SetUint16(unix.IFF_UP)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+}

@@ -1,0 +1,119 @@
+//go:build amd64 || arm64
+
+package confine
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// containerProfile is an allow list of system calls as Docker and Podman read it.
+type containerProfile struct {
+	Default  string              `json:"defaultAction"`
+	Errno    uint                `json:"defaultErrnoRet"`
+	Machines []containerMachine  `json:"archMap"`
+	Syscalls []containerSyscalls `json:"syscalls"`
+}
+
+// containerMachine has the calls of a machine's other kinds judged by the same list: it
+// is the first process's own filter that refuses them, with an answer. Without this they
+// would end the thread that makes one.
+type containerMachine struct {
+	Machine string   `json:"architecture"`
+	Others  []string `json:"subArchitectures"`
+}
+
+type containerSyscalls struct {
+	Names  []string            `json:"names"`
+	Action string              `json:"action"`
+	Errno  uint                `json:"errnoRet,omitempty"`
+	Args   []containerArgument `json:"args,omitempty"`
+}
+
+type containerArgument struct {
+	Index int    `json:"index"`
+	Value uint64 `json:"value"`
+	Two   uint64 `json:"valueTwo"`
+	Op    string `json:"op"`
+}
+
+const (
+	allow  = "SCMP_ACT_ALLOW"
+	refuse = "SCMP_ACT_ERRNO"
+)
+
+// settingUp are what a container's first process needs to become an interpreter, and
+// to bound itself by EnterContained: from then on its own filter is the narrower one.
+var settingUp = []uintptr{
+	unix.SYS_EXECVE, unix.SYS_SECCOMP, unix.SYS_CAPSET, unix.SYS_CAPGET, unix.SYS_PRCTL, unix.SYS_PRLIMIT64, unix.SYS_SETRLIMIT, unix.SYS_FCNTL,
+	unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_LANDLOCK_ADD_RULE, unix.SYS_LANDLOCK_RESTRICT_SELF,
+}
+
+// leading are what a relay needs before it bounds itself: it begins to listen.
+var leading = []uintptr{unix.SYS_BIND, unix.SYS_LISTEN}
+
+// ContainerProfile is the allow list of a runtime for containers, as JSON. It is the
+// list of the walls, with what the first process needs to build them, and with what a relay
+// does if that is the network: it starts one process more.
+func ContainerProfile(profile string, network Network) ([]byte, error) {
+	lists, ok := profiles[profile]
+	if !ok {
+		return nil, fmt.Errorf("there is no profile %q", profile)
+	}
+	lists = append(slices.Clone(lists), files, settingUp)
+	rules := (&Plan{Profile: profile, Network: network, Ring: network == NoNetwork && Shares(profile)}).conditional(nil)
+	if network == Relayed {
+		lists = append(append(lists, profiles["relay"]...), leading)
+		rules = append(rules, rule{number: unix.SYS_CLONE, conditions: []condition{{0, noneSet, namespaces}}})
+	}
+	plain := map[string]bool{}
+	for _, list := range lists {
+		for _, number := range list {
+			plain[nameOf(number)] = true
+		}
+	}
+	machines := []containerMachine{{"SCMP_ARCH_X86_64", []string{"SCMP_ARCH_X86", "SCMP_ARCH_X32"}}, {"SCMP_ARCH_AARCH64", []string{"SCMP_ARCH_ARM"}}}
+	p := containerProfile{Default: refuse, Errno: uint(unix.ENOSYS), Machines: machines, Syscalls: []containerSyscalls{{Names: slices.Sorted(maps.Keys(plain)), Action: allow}}}
+	for _, r := range rules {
+		name := nameOf(r.number)
+		if plain[name] {
+			continue
+		}
+		p.Syscalls = append(p.Syscalls, containerSyscalls{Names: []string{name}, Action: allow, Args: arguments(r.conditions)})
+	}
+	// It is said of its own, for those who do not read defaultErrnoRet: C libraries
+	// fall back from the absence of clone3, and from nothing else.
+	p.Syscalls = append(p.Syscalls, containerSyscalls{Names: []string{"clone3"}, Action: refuse, Errno: uint(unix.ENOSYS)})
+	return json.MarshalIndent(p, "", "\t")
+}
+
+// arguments are conditions for containers, which know one for each argument.
+func arguments(conditions []condition) (args []containerArgument) {
+	for _, c := range conditions {
+		a := containerArgument{Index: c.argument, Value: c.value, Op: "SCMP_CMP_EQ"}
+		switch c.test {
+		case anySet: // of one bit
+			a.Two, a.Op = c.value, "SCMP_CMP_MASKED_EQ"
+		case noneSet:
+			a.Op = "SCMP_CMP_MASKED_EQ"
+		}
+		if last := len(args) - 1; last >= 0 && args[last].Index == a.Index {
+			args[last].Value |= a.Value
+			args[last].Two |= a.Two
+			continue
+		}
+		args = append(args, a)
+	}
+	return args
+}
+
+func nameOf(number uintptr) string {
+	if name := names[number]; name != "" {
+		return name
+	}
+	return olderNames[number]
+}

@@ -1,0 +1,200 @@
+package confine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/sandbox/wire/mux"
+)
+
+// relayFiles is how many descriptors a relay may have: one for each connection, and a few.
+const relayFiles = mux.Most + 32
+
+// relay starts the guest as a process of its own, which builds the rest of the walls for
+// itself, and leads its connections to the parent. It returns when the guest has ended, or
+// nobody is there any more for whom it would run: with this process it ends then. Its error is
+// an *Ended, unless a wall cannot be built.
+func (p *Plan) relay() error {
+	runtime.GOMAXPROCS(2)
+	// Its guest is the same user, and shall not have its memory: this is undone for the guest
+	// when that starts.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return failed("dumpable", err)
+	}
+	listener, err := p.listener()
+	if err != nil {
+		return failed("network", err)
+	}
+	guest, err := p.startGuest()
+	if err != nil {
+		return failed("guest", err)
+	}
+	self := &Plan{Profile: "relay", Files: relayFiles, User: p.User, Contained: true}
+	if err := self.bound(nil); err != nil {
+		return err
+	}
+	return &Ended{guest.serve(listener, stdio{os.NewFile(0, "input"), os.NewFile(1, "output")})}
+}
+
+// listener listens in the network namespace of this process.
+func (p *Plan) listener() (net.Listener, error) {
+	if err := raiseLoopback(); err != nil && !p.Contained { // where it has been raised, and nobody may
+		return nil, err
+	}
+	fd, err := listen()
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "listener")
+	defer f.Close()
+	return net.FileListener(f)
+}
+
+// relayed is the guest of a relay.
+type relayed struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out io.Reader
+}
+
+// startGuest starts this program once more, with a plan of which its relay is no part.
+func (p *Plan) startGuest() (*relayed, error) {
+	rest := *p
+	if rest.Network = reached; rest.Processes > 0 { // those of a user are counted together
+		rest.Processes += RelayThreads
+	}
+	plan, err := json.Marshal(rest)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(ProgramPath, os.Args[1:]...)
+	cmd.Env, cmd.Stderr = []string{}, os.NewFile(standardError, "errors")
+	var told *os.File
+	if p.Contained {
+		cmd.Args[2] = string(plan)
+	} else {
+		read, write, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		defer read.Close()
+		cmd.ExtraFiles, told = []*os.File{read}, write
+	}
+	g := &relayed{cmd: cmd}
+	if g.in, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if g.out, err = cmd.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil || told == nil {
+		return g, err
+	}
+	_, err = told.Write(plan)
+	return g, errors.Join(err, told.Close())
+}
+
+// serve leads what the guest says and the connections that it opens to the other end of
+// stream, until the guest or that has ended. It says with which status the guest did.
+func (g *relayed) serve(l net.Listener, stream io.ReadWriteCloser) int {
+	m := mux.New(stream, nil)
+	go func() { _ = m.Serve() }() // Done tells of its end
+	go lead(l, m)
+	go func() { _, _ = io.Copy(g.in, m.First()) }()
+	ended := make(chan int, 1)
+	// The other end leaves when it hears that the guest has nothing more to say. It hears that
+	// when it is known how the guest ended: a process with much memory takes its time to end.
+	go func() {
+		_, _ = io.Copy(m.First(), g.out)
+		_ = g.cmd.Wait() // how it ended is in ProcessState
+		ended <- g.status()
+		_ = m.First().CloseWrite()
+	}()
+	select {
+	case status := <-ended:
+		return status
+	case <-m.Done():
+	}
+	select {
+	case status := <-ended:
+		return status
+	default:
+		return 0
+	}
+}
+
+// status is that of a shell for the same end.
+func (g *relayed) status() int {
+	status, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return g.cmd.ProcessState.ExitCode()
+}
+
+// lead takes connections, so many at once, and gives each a lane.
+func lead(l net.Listener, m *mux.Mux) {
+	free := make(chan struct{}, mux.Most)
+	for {
+		free <- struct{}{}
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer func() { <-free }()
+			defer conn.Close()
+			lane, err := m.Open()
+			if err != nil {
+				return
+			}
+			defer lane.Close()
+			join(lane, conn)
+		}()
+	}
+}
+
+// halfCloser is a connection of which one direction can be ended.
+type halfCloser interface {
+	net.Conn
+	CloseWrite() error
+}
+
+// join leads both directions until both have ended, or one has failed.
+func join(a, b net.Conn) {
+	ctx, over := context.WithCancel(context.Background())
+	defer context.AfterFunc(ctx, func() { _, _ = a.Close(), b.Close() })()
+	defer over()
+	var both sync.WaitGroup
+	copying := func(to, from net.Conn) {
+		if _, err := io.Copy(struct{ io.Writer }{to}, struct{ io.Reader }{from}); err != nil {
+			over()
+			return
+		}
+		if half, ok := to.(halfCloser); !ok || half.CloseWrite() != nil {
+			over()
+		}
+	}
+	both.Go(func() { copying(a, b) })
+	both.Go(func() { copying(b, a) })
+	both.Wait()
+}
+
+// stdio is the standard input and output of this process.
+type stdio struct {
+	io.Reader
+	io.Writer
+}
+
+// Close does nothing: the process ends instead.
+func (stdio) Close() error { return nil }

@@ -1,0 +1,82 @@
+package confine
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Who a program is: a user of its own namespace who owns nothing. Outside it is
+// nobody, where the engine may choose, and else the engine's own user.
+const (
+	inside = 1000
+	nobody = 65534
+)
+
+// User is the Plan's User for a child of this process: one that owns nothing, or 0 where
+// the child stays who it is from the beginning.
+func User(weak bool) int {
+	switch {
+	case !twoUsers():
+		return 0
+	case weak: // in the engine's own namespace
+		return nobody
+	}
+	return inside
+}
+
+// Attributes put a child into a session and, if it is not weak, namespaces of its own, in
+// which it can call Enter. The kernel kills it when the thread that started it ends.
+func Attributes(weak bool) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if weak {
+		return a
+	}
+	a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+	if twoUsers() {
+		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}, {ContainerID: inside, HostID: nobody, Size: 1}}
+		a.GidMappings, a.GidMappingsEnableSetgroups = a.UidMappings, true
+		return a
+	}
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: os.Geteuid(), Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: os.Getegid(), Size: 1}}
+	// A user who is not root keeps no capability over exec but these. They are
+	// for the namespaces alone, and are given up before the program comes.
+	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
+	return a
+}
+
+// twoUsers says that this process may map two users into a namespace: itself, to
+// build the walls, and nobody, to live behind them.
+var twoUsers = sync.OnceValue(func() bool {
+	if os.Geteuid() != 0 || os.Getegid() != 0 {
+		return false
+	}
+	for _, file := range []string{"/proc/self/uid_map", "/proc/self/gid_map"} {
+		if !mapped(file, nobody) {
+			return false
+		}
+	}
+	return true
+})
+
+// mapped says whether an id exists in the user namespace of this process.
+func mapped(file string, id int) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var first, outside, count int
+		if n, _ := fmt.Sscan(lines.Text(), &first, &outside, &count); n == 3 && id >= first && id-first < count {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,315 @@
+//go:build amd64 || arm64
+
+package confine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/sandbox/wire/shm"
+)
+
+// The system calls that stay. Everything else answers ENOSYS, as on a kernel
+// that does not have it: C libraries fall back from that, and attackers find
+// nothing. What is here acts on the process itself, its memory, its threads and
+// descriptors that it has.
+var (
+	basic = []uintptr{
+		unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_PWRITE64, unix.SYS_CLOSE, unix.SYS_CLOSE_RANGE, unix.SYS_LSEEK, unix.SYS_FSTAT,
+		unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_MPROTECT, unix.SYS_MADVISE, unix.SYS_BRK, unix.SYS_MEMBARRIER,
+		unix.SYS_FUTEX, unix.SYS_SET_ROBUST_LIST, unix.SYS_GET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_SET_TID_ADDRESS,
+		unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_SIGALTSTACK, unix.SYS_RESTART_SYSCALL,
+		unix.SYS_GETTID, unix.SYS_GETPID, unix.SYS_GETPPID, unix.SYS_TGKILL, unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_GETUID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETEGID,
+		unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_GETRES, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_NANOSLEEP, unix.SYS_GETTIMEOFDAY, unix.SYS_TIMES, unix.SYS_GETRUSAGE,
+		unix.SYS_GETRANDOM, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_GETCPU, unix.SYS_UNAME, unix.SYS_SYSINFO,
+		unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_EVENTFD2, unix.SYS_PIPE2, unix.SYS_PPOLL, unix.SYS_PSELECT6,
+		unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_GETRLIMIT,
+		unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE, unix.SYS_SETITIMER, unix.SYS_GETITIMER,
+	}
+	// files are for a runtime with files of its own. What they can reach is the
+	// matter of the file system and of Landlock.
+	files = []uintptr{
+		unix.SYS_OPENAT, unix.SYS_NEWFSTATAT, unix.SYS_STATX, unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2,
+		unix.SYS_READLINKAT, unix.SYS_GETCWD, unix.SYS_CHDIR, unix.SYS_FCHDIR, unix.SYS_GETDENTS64, unix.SYS_FADVISE64,
+		unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_FTRUNCATE, unix.SYS_TRUNCATE,
+		unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_FALLOCATE, unix.SYS_FLOCK, unix.SYS_UTIMENSAT, unix.SYS_UMASK, unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_SENDFILE, unix.SYS_COPY_FILE_RANGE,
+	}
+	// pair is for event loops that wake themselves through a pair of sockets.
+	pair = []uintptr{unix.SYS_SENDTO, unix.SYS_RECVFROM, unix.SYS_SENDMSG, unix.SYS_RECVMSG, unix.SYS_SHUTDOWN, unix.SYS_GETSOCKOPT, unix.SYS_SETSOCKOPT, unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME}
+	// scheduling is asked for by JIT runtimes, for their own threads.
+	scheduling = []uintptr{unix.SYS_SCHED_GETPARAM, unix.SYS_SCHED_GETSCHEDULER, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_GET_PRIORITY_MAX, unix.SYS_SCHED_GET_PRIORITY_MIN,
+		unix.SYS_GETPRIORITY, unix.SYS_SETPRIORITY, unix.SYS_SCHED_SETAFFINITY, unix.SYS_PKEY_ALLOC, unix.SYS_PKEY_MPROTECT, unix.SYS_PKEY_FREE, unix.SYS_TIMERFD_CREATE, unix.SYS_TIMERFD_SETTIME, unix.SYS_TIMERFD_GETTIME,
+		unix.SYS_CAPGET, unix.SYS_MINCORE}
+)
+
+// emulation is what QEMU and Firecracker need beside that to make a machine: memory that they share
+// with a file, and KVM, if its device is among the Mounts.
+var emulation = []uintptr{unix.SYS_MMAP, unix.SYS_IOCTL, unix.SYS_SIGNALFD4, unix.SYS_MSYNC, unix.SYS_MLOCK, unix.SYS_MUNLOCK, unix.SYS_MBIND}
+
+// relaying is what a relay needs of its listener and its guest, both of which it has.
+var relaying = []uintptr{unix.SYS_ACCEPT4, unix.SYS_WAIT4, unix.SYS_WAITID}
+
+// profiles are the system calls of each runtime, beside those that are allowed
+// with certain arguments only.
+var profiles = map[string][][]uintptr{
+	"quickjs": {basic, olderBasic},
+	"python":  {basic, olderBasic, files, olderFiles, pair},
+	"node":    {basic, olderBasic, files, olderFiles, pair, scheduling},
+	"bun":     {basic, olderBasic, files, olderFiles, pair, scheduling},
+	"deno":    {basic, olderBasic, files, olderFiles, pair, scheduling},
+	"command": {basic, olderBasic, files, olderFiles},
+	"machine": {basic, olderBasic, files, olderFiles, pair, scheduling, emulation},
+	"relay":   {basic, olderBasic, pair, relaying},
+}
+
+// rule allows one system call, if all its conditions hold, or refuses it.
+type rule struct {
+	number     uintptr
+	conditions []condition
+	refuse     bool
+}
+
+// condition is about the lower 32 bits of one argument, or with address all of
+// them. Kernels look at no more of an int than that.
+type condition struct {
+	argument int
+	test     test
+	value    uint64
+}
+
+type test int
+
+const (
+	equal   test = iota
+	address      // equal in all 64 bits
+	anySet       // one of the bits of value, at least
+	noneSet      // none of them
+)
+
+// filter loads the allow list into every thread. It cannot be taken back.
+func (p *Plan) filter(program *interpreter) error {
+	code, err := p.code(program)
+	if err != nil {
+		return err
+	}
+	list := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&list)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// code is the filter for this machine's architecture.
+func (p *Plan) code(program *interpreter) ([]unix.SockFilter, error) {
+	lists, ok := profiles[p.Profile]
+	if !ok {
+		return nil, fmt.Errorf("there is no profile %q", p.Profile)
+	}
+	var rules []rule
+	modes := p.modes()
+	for _, list := range lists {
+		for _, number := range list {
+			if !slices.ContainsFunc(modes, func(r rule) bool { return r.number == number }) {
+				rules = append(rules, rule{number: number})
+			}
+		}
+	}
+	rules = append(rules, modes...)
+	return assemble(append(rules, p.conditional(program)...)), nil
+}
+
+// conditional are the system calls whose arguments decide.
+func (p *Plan) conditional(program *interpreter) []rule {
+	rules := []rule{
+		// Threads, and nothing that is a process or a namespace. clone3 answers
+		// ENOSYS: a filter cannot read its flags, and C libraries fall back.
+		{number: unix.SYS_CLONE, conditions: []condition{{0, anySet, unix.CLONE_THREAD}, {0, noneSet, namespaces}}},
+		{number: unix.SYS_PRLIMIT64, conditions: []condition{{0, equal, 0}, {2, address, 0}}}, // its own limits, to read
+		// Shared memory stays when it is not resident any more, where no watcher
+		// sees it, and counts as nobody's data.
+		{number: unix.SYS_MMAP, conditions: []condition{{3, noneSet, unix.MAP_SHARED}}},
+		{number: unix.SYS_SOCKETPAIR, conditions: []condition{{0, equal, unix.AF_UNIX}}},
+	}
+	allow := func(number uintptr, argument int, values ...uint64) {
+		for _, v := range values {
+			rules = append(rules, rule{number: number, conditions: []condition{{argument, equal, v}}})
+		}
+	}
+	allow(unix.SYS_PRCTL, 0, unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_SET_VMA, unix.PR_GET_DUMPABLE)
+	const fionread, fionbio, fionclex, fioclex = 0x541b, 0x5421, 0x5450, 0x5451
+	allow(unix.SYS_IOCTL, 1, fionread, fionbio, fionclex, fioclex, unix.TCGETS, unix.TIOCGWINSZ)
+	allow(unix.SYS_FCNTL, 1, unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL, unix.F_SETLK, unix.F_SETLKW,
+		unix.F_GETLK, unix.F_GETPIPE_SZ, unix.F_SETPIPE_SZ)
+	if p.Profile == "python" {
+		// The harness bounds its own memory, so that a program can be told of it.
+		// Nothing can be set above what it was bounded to from outside.
+		for _, resource := range []uint64{unix.RLIMIT_AS, unix.RLIMIT_DATA} {
+			rules = append(rules, rule{number: unix.SYS_PRLIMIT64, conditions: []condition{{0, equal, 0}, {1, equal, resource}}},
+				rule{number: unix.SYS_SETRLIMIT, conditions: []condition{{0, equal, resource}}})
+		}
+	}
+	rules = append(append(append(rules, p.network()...), p.serving()...), p.sharing()...)
+	if program != nil { // which this process becomes
+		rules = append(rules, rule{number: unix.SYS_EXECVE, conditions: []condition{{0, address, uint64(program.address)}}})
+	}
+	return rules
+}
+
+// modes are the system calls that give files a mode, for who writes to folders of the
+// machine: none there becomes setuid or setgid. They take the place of those in the lists.
+func (p *Plan) modes() (rules []rule) {
+	if !slices.ContainsFunc(p.Mounts, func(m Mount) bool { return m.Below != "" && m.Writable }) {
+		return nil
+	}
+	const special = unix.S_ISUID | unix.S_ISGID
+	const makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+	for number, mode := range map[uintptr]int{unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_MKDIRAT: 2} {
+		rules = append(rules, rule{number: number, conditions: []condition{{mode, noneSet, special}}})
+	}
+	for _, number := range olderChmod {
+		rules = append(rules, rule{number: number, conditions: []condition{{1, noneSet, special}}})
+	}
+	opens := map[uintptr]int{unix.SYS_OPENAT: 2} // where the flags are; the mode comes next
+	for _, number := range olderOpen {
+		opens[number] = 1
+	}
+	for number, flags := range opens {
+		rules = append(rules, rule{number: number, conditions: []condition{{flags, noneSet, makes}}},
+			rule{number: number, conditions: []condition{{flags + 1, noneSet, special}}})
+	}
+	return rules
+}
+
+// network are the system calls with which a program reaches its proxy: sockets of TCP over
+// IPv4, and connecting them. None that listens, none of UDP, IPv6, or between processes.
+func (p *Plan) network() []rule {
+	if p.Network == NoNetwork || p.Weak {
+		return nil
+	}
+	const otherTypes = 0xf &^ unix.SOCK_STREAM
+	list := []rule{{number: unix.SYS_CONNECT}}
+	for _, protocol := range []uint64{0, unix.IPPROTO_TCP} {
+		list = append(list, rule{number: unix.SYS_SOCKET, conditions: []condition{
+			{0, equal, unix.AF_INET}, {1, anySet, unix.SOCK_STREAM}, {1, noneSet, otherTypes}, {2, equal, protocol},
+		}})
+	}
+	return list
+}
+
+// serving are the system calls of who listens at sockets between processes, which it has rings in
+// memory for, and filters of its own.
+func (p *Plan) serving() []rule {
+	if !p.Serves {
+		return nil
+	}
+	const otherTypes = 0xf &^ unix.SOCK_STREAM
+	return []rule{
+		{number: unix.SYS_SOCKET, conditions: []condition{{0, equal, unix.AF_UNIX}, {1, anySet, unix.SOCK_STREAM}, {1, noneSet, otherTypes}}},
+		{number: unix.SYS_BIND}, {number: unix.SYS_LISTEN}, {number: unix.SYS_ACCEPT4},
+		{number: unix.SYS_MEMFD_CREATE}, {number: unix.SYS_FCNTL, conditions: []condition{{1, equal, unix.F_ADD_SEALS}}},
+		{number: unix.SYS_SECCOMP, conditions: []condition{{0, equal, unix.SECCOMP_SET_MODE_FILTER}}},
+		{number: unix.SYS_PRCTL, conditions: []condition{{0, equal, unix.PR_SET_NO_NEW_PRIVS}}},
+	}
+}
+
+// sharing is how a guest maps the memory that it shares with the engine, and nothing larger.
+func (p *Plan) sharing() []rule {
+	if !p.Ring {
+		return nil
+	}
+	return []rule{{number: unix.SYS_MMAP, conditions: []condition{{1, address, shm.Size}, {3, anySet, unix.MAP_SHARED}, {3, noneSet, unix.MAP_ANONYMOUS}, {4, equal, shm.Descriptor}, {5, address, uint64(p.RingAt)}}}}
+}
+
+const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
+
+var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
+
+// forbidden are system calls that answer EPERM instead of ENOSYS: programs would
+// take their absence for something else.
+var forbidden = append([]uintptr{
+	unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_CLONE, unix.SYS_EXECVE, unix.SYS_EXECVEAT,
+	unix.SYS_PTRACE, unix.SYS_MOUNT, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_IOCTL, unix.SYS_FCNTL, unix.SYS_PRCTL, unix.SYS_MMAP,
+}, olderForbidden...)
+
+// Offsets in struct seccomp_data.
+const (
+	atNumber       = 0
+	atArchitecture = 4
+	atArguments    = 16
+)
+
+// assemble makes a filter that allows rules. It is a list of blocks: each looks
+// for one system call, and goes on behind itself if that is not it.
+func assemble(rules []rule) []unix.SockFilter {
+	none := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}
+	load := func(offset int) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: uint32(offset)}
+	}
+	code := []unix.SockFilter{
+		load(atArchitecture), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: architecture, Jt: 1}, none,
+		// x32 has the same architecture and numbers from this bit on.
+		load(atNumber), {Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: 0x40000000, Jf: 1}, none,
+	}
+	for _, number := range forbidden {
+		rules = append(rules, rule{number: number, refuse: true})
+	}
+	for _, r := range rules {
+		verdict := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
+		if r.refuse {
+			verdict.K = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+		}
+		var tests []unix.SockFilter
+		for _, c := range r.conditions {
+			tests = append(tests, c.code(load)...)
+		}
+		// The number is loaded for each block: tests of the one before may have
+		// left an argument in its place, which could look like a number.
+		block := append([]unix.SockFilter{load(atNumber), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(r.number)}}, tests...)
+		block = append(block, verdict)
+		leaveAtMismatch(block)
+		code = append(code, block...)
+	}
+	return append(code, none)
+}
+
+// failing marks a jump that leaves the block; leaveAtMismatch fills it in.
+const failing = 0xff
+
+// code is the test of a condition, which goes on if it holds.
+func (c condition) code(load func(int) unix.SockFilter) []unix.SockFilter {
+	low, high := load(atArguments+8*c.argument), load(atArguments+8*c.argument+4)
+	if bigEndian {
+		low, high = high, low
+	}
+	jump := func(test uint16, value uint32, ifTrue, ifFalse uint8) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_JMP | test | unix.BPF_K, K: value, Jt: ifTrue, Jf: ifFalse}
+	}
+	switch c.test {
+	case address:
+		return []unix.SockFilter{low, jump(unix.BPF_JEQ, uint32(c.value), 0, failing), high, jump(unix.BPF_JEQ, uint32(c.value>>32), 0, failing)}
+	case anySet:
+		return []unix.SockFilter{low, jump(unix.BPF_JSET, uint32(c.value), 0, failing)}
+	case noneSet:
+		return []unix.SockFilter{low, jump(unix.BPF_JSET, uint32(c.value), failing, 0)}
+	}
+	return []unix.SockFilter{low, jump(unix.BPF_JEQ, uint32(c.value), 0, failing)}
+}
+
+func leaveAtMismatch(block []unix.SockFilter) {
+	for i := range block {
+		rest := uint8(len(block) - i - 1)
+		switch {
+		case i == 1:
+			block[i].Jf = rest
+		case block[i].Jt == failing:
+			block[i].Jt = rest
+		case block[i].Jf == failing:
+			block[i].Jf = rest
+		}
+	}
+}

@@ -1,0 +1,63 @@
+//go:build amd64 || arm64
+
+package docker
+
+import (
+	"context"
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/sandbox"
+)
+
+// BenchmarkSandbox is what a program costs: in a container that is started for it, in one
+// that waited, and with a thousand calls that cost nothing.
+func BenchmarkSandbox(b *testing.B) {
+	for _, runner := range []string{"runc", "runsc"} {
+		for name, test := range map[string]struct {
+			warm int
+			code string
+		}{"cold": {-1, "return 1"}, "pool": {4, "return 1"}, "calls": {4, "for (let i = 0; i < 1000; i++) await callMCPTool('x')"}} {
+			b.Run(runner+"/"+name, func(b *testing.B) {
+				o := options(b, runner)
+				o.Warm, o.MaxWarm = test.warm, test.warm
+				backend := New(o)
+				defer backend.Close()
+				once(b, backend, "return 1")
+				for b.Loop() {
+					b.StopTimer()
+					if test.warm > 0 {
+						await(b, backend)
+					}
+					b.StartTimer()
+					once(b, backend, test.code)
+				}
+			})
+		}
+	}
+}
+
+// await waits until a container waits: one that is taken and given back.
+func await(b *testing.B, backend sandbox.Backend) {
+	s, err := backend.Prepare(b.Context(), sandbox.Spec{Runtime: quickjs})
+	if err != nil {
+		b.Fatal(err)
+	}
+	_ = s.Close()
+}
+
+func once(b *testing.B, backend sandbox.Backend, code string) {
+	s, err := backend.Prepare(b.Context(), sandbox.Spec{Runtime: quickjs, Limits: core.DefaultLimits()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.Run(b.Context(), core.Program{Code: code}, sandbox.HostFunc(nothing))
+	if err != nil || r.Status != core.StatusOK {
+		b.Fatal(err, r.Status, r.Error)
+	}
+}
+
+func nothing(context.Context, core.Call) (core.Result, error) {
+	return core.Result{Value: []byte("1")}, nil
+}

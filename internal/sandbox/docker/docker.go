@@ -1,0 +1,423 @@
+// Package docker runs each program in a container of its own, of Docker or Podman. The
+// image is made here from nothing but this binary, and nothing is pulled. The container
+// has no network, no writable file, no capability and no user of the machine; it runs
+// one program and is removed.
+//
+// The daemon is asked over its socket with the few requests of the Engine API that this
+// needs. Behind the container's walls the first process builds those of package walls
+// once more: its own filter of system calls is narrower than what a container can have.
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/hostcmd"
+	"retort/internal/sandbox/interpreter"
+	"retort/internal/sandbox/warmpool"
+)
+
+// Name is that of the backend.
+const Name = "docker"
+
+const (
+	quickjs = "quickjs"
+	gvisor  = "runsc"
+)
+
+// Options configure a Backend. The zero value is a good default.
+type Options struct {
+	// Guest is the binary that becomes the guest, and its arguments. Empty means
+	// this one with the argument "guest". It must be a static one for Linux.
+	Guest []string
+	// Host is where the daemon listens, as unix:///path. Empty means: look for it.
+	Host string
+	// Runtime is what the daemon has for running containers: "runc", "runsc", …
+	// Empty means runsc if the daemon has it, else the daemon's own choice.
+	Runtime string
+	// Strict refuses containers that are not of runsc.
+	Strict bool
+	// Images are those of runtimes, as NAME@sha256:DIGEST. Without one, an
+	// interpreter's image is made from this machine's files.
+	Images map[string]string
+	// Dir is a folder in which a file says that this engine lives. It may be shared
+	// with other engines: what those that have died left is removed. Empty means a
+	// folder among the system's temporary files.
+	Dir string
+	// Warm is how many containers wait for programs, MaxWarm how many when much is
+	// asked for: see warmpool.Kind. Ahead starts them before anybody asks.
+	Warm, MaxWarm int
+	Ahead         bool
+	// Limits are those that most programs have.
+	Limits core.Limits
+	// Interpreters are runtimes beside the built-in one.
+	Interpreters []interpreter.Interpreter
+	// Commands are what programs can start, each in a container of its own.
+	Commands hostcmd.Set
+	// Network, unless it is nil, gives programs of proxied interpreters a way to an
+	// sandbox.Proxy, if their Host is one. Their containers have none all the same.
+	Network *interpreter.Network
+}
+
+// backend is what the containers of one engine have in common.
+type backend struct {
+	Options
+	bounds
+	life *life
+
+	closing context.Context // ends with the backend
+	stop    context.CancelFunc
+	images  map[string]*image
+	far     atomic.Bool // the daemon does not see this machine's files
+
+	mu     sync.Mutex
+	looked time.Time
+	swept  time.Time
+	found  sandbox.Capabilities
+	daemon *daemon  // nil as long as none has answered
+	left   []string // containers that could not be removed
+	why    error    // of the last of them
+}
+
+// bounds are how long a daemon may take. Tests set their own.
+type bounds struct {
+	answering time.Duration // to describe itself
+	asking    time.Duration // to begin to wait for a container's end
+}
+
+// daemon is one that has answered.
+type daemon struct {
+	api      *api
+	runtime  string // what containers are asked to have; empty is its own choice
+	kernel   bool   // that is gVisor
+	swap     bool   // it bounds swap
+	holes    string
+	security []string
+	oom      *watcher
+}
+
+// leave ends the conversation with a daemon.
+func (d *daemon) leave() {
+	d.oom.stop()
+	d.api.client.CloseIdleConnections()
+}
+
+// New makes a Backend. Close must be called. The daemon is not asked for anything before
+// somebody wants to know, unless an engine has left containers behind.
+func New(o Options) *warmpool.Backend { return newBackend(o).open() }
+
+func (b *backend) open() *warmpool.Backend {
+	kinds := []warmpool.Kind{b.kind(quickjs, nil)}
+	for _, i := range b.Interpreters {
+		kinds = append(kinds, b.kind(i.Runtime, &i))
+	}
+	if stale(b.life.dir) {
+		go b.Capabilities() // which removes what they have left
+	}
+	return warmpool.New(warmpool.Options{Name: Name, Kinds: kinds, Capabilities: b.Capabilities, Command: b.command, Closed: b.close})
+}
+
+func newBackend(o Options) *backend {
+	o.Limits = o.Limits.Or(core.DefaultLimits())
+	b := &backend{Options: o, life: newLife(o.Dir), bounds: bounds{answering, asking}, images: map[string]*image{}}
+	b.closing, b.stop = context.WithCancel(context.Background())
+	if len(b.Guest) == 0 {
+		b.Guest = []string{"/proc/self/exe", "guest"}
+	}
+	for _, c := range o.Commands.All() {
+		b.images[commandImage(c.Name)] = &image{runtime: commandImage(c.Name), guest: b.Guest[0], command: c, labels: b.life.labels()}
+	}
+	return b
+}
+
+func (b *backend) kind(name string, i *interpreter.Interpreter) warmpool.Kind {
+	m := &image{runtime: name, guest: b.Guest[0], i: i, base: b.Images[name], labels: b.life.labels()}
+	if i != nil && i.Proxied {
+		m.network = b.Network
+	}
+	b.images[name] = m
+	start := func(ctx context.Context) (warmpool.Guest, error) {
+		c, err := b.start(ctx, name)
+		if err != nil {
+			return nil, err // not a *container that is nil
+		}
+		return c, nil
+	}
+	return warmpool.Kind{Runtime: name, Start: start, Within: importing, Warm: b.Warm, MaxWarm: b.MaxWarm, Ahead: b.Ahead, Bounds: "container", Relayed: m.network != nil}
+}
+
+// How long what was found out about the daemon counts: that it is there, and that it is not.
+const (
+	trusted  = 15 * time.Second
+	doubtful = time.Second
+)
+
+// Capabilities implements sandbox.Backend.
+func (b *backend) Capabilities() sandbox.Capabilities {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	age := time.Since(b.looked)
+	if !b.looked.IsZero() && (age < doubtful || age < trusted && b.found.Unavailable == nil) {
+		return b.found
+	}
+	b.found = b.look()
+	b.looked = time.Now()
+	return b.found
+}
+
+// doubt has the next one look again.
+func (b *backend) doubt() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.looked = time.Time{}
+}
+
+// look finds out what the daemon can do. b.mu is held.
+func (b *backend) look() sandbox.Capabilities {
+	have := sandbox.Capabilities{Name: Name, Strength: sandbox.Container, Walls: walled, Proxies: b.Network != nil}
+	ctx, cancel := context.WithTimeout(context.Background(), b.answering)
+	defer cancel()
+	d, err := b.meet(ctx)
+	if err != nil {
+		have.Unavailable = b.explain(err)
+		return have
+	}
+	if b.daemon != nil && b.daemon.api.address != d.api.address {
+		b.daemon.leave()
+		b.daemon = nil
+	}
+	if b.daemon != nil {
+		d.oom = b.daemon.oom
+	} else {
+		d.oom = watchMemory(d.api, b.life.id)
+	}
+	b.daemon = d
+	if time.Since(b.swept) > sweeping {
+		b.swept = time.Now()
+		go b.sweep(d.api)
+	}
+	have.Warning = d.holes
+	if d.kernel {
+		have.Strength, have.Walls = sandbox.UserKernel, append([]string{"a kernel of its own, which is a program (gVisor)"}, walled...)
+	}
+	have.Runtimes = []string{quickjs}
+	for _, i := range b.Interpreters {
+		if why := b.lacks(i); why != nil {
+			have.Missing = append(have.Missing, sandbox.Missing{Runtime: i.Runtime, Why: why})
+			continue
+		}
+		have.Runtimes = append(have.Runtimes, i.Runtime)
+	}
+	slices.Sort(have.Runtimes)
+	b.Commands.Note(&have)
+	return have
+}
+
+// lacks says why programs of a runtime cannot be run; nil if they can.
+func (b *backend) lacks(i interpreter.Interpreter) *core.Error {
+	if name := b.Images[i.Runtime]; name != "" {
+		return checkImage(i.Runtime, name)
+	}
+	if runtime.GOOS != "linux" {
+		return core.Errorf(core.KindSandboxUnavailable, Name, "this machine's %s is no program for Linux", i.Runtime).
+			WithHint("name an image that has one: docker: {images: {%s: \"NAME@sha256:…\"}}", i.Runtime)
+	}
+	if _, err := i.Look(); err != nil {
+		return core.AsError(err)
+	}
+	return nil
+}
+
+// information is what is read of what a daemon says of itself.
+type information struct {
+	OSType, Architecture string
+	ServerVersion        string
+	DefaultRuntime       string
+	Runtimes             map[string]any
+	SecurityOptions      []string
+	MemoryLimit          bool
+	SwapLimit            bool
+	PidsLimit            bool
+}
+
+type versions struct {
+	APIVersion string `json:"ApiVersion"`
+	Version    string
+	Platform   struct{ Name string }
+	Components []struct{ Name, Version string }
+}
+
+// meet finds the daemon and asks what it is. b.mu is held.
+func (b *backend) meet(ctx context.Context) (*daemon, error) {
+	for name, image := range b.Images {
+		if err := checkImage(name, image); err != nil {
+			return nil, err
+		}
+	}
+	a, known := find(b.Host)
+	if known != nil {
+		return nil, known
+	}
+	d := &daemon{api: newAPI(a)}
+	if b.daemon != nil && b.daemon.api.address == a {
+		d.api.client = b.daemon.api.client
+	}
+	err := d.introduce(ctx, b.Options)
+	if err != nil {
+		d.api.client.CloseIdleConnections()
+	}
+	return d, err
+}
+
+// introduce asks a daemon what it is, and judges that.
+func (d *daemon) introduce(ctx context.Context, o Options) error {
+	var v versions
+	if err := d.api.call(ctx, http.MethodGet, "/version", nil, nil, &v); err != nil {
+		return err
+	}
+	if d.api.version = newest; older(v.APIVersion, newest) {
+		d.api.version = v.APIVersion
+	}
+	var info information
+	if err := d.api.call(ctx, http.MethodGet, "/info", nil, nil, &info); err != nil {
+		return err
+	}
+	if err := d.judge(v, info, o); err != nil {
+		return err
+	}
+	if unfit := checkGuest(o.Guest[0], info.Architecture); unfit != nil {
+		return unfit
+	}
+	return nil
+}
+
+// older compares versions of the API.
+func older(a, b string) bool {
+	x, ok := numbers(a)
+	y, _ := numbers(b)
+	return ok && compare(x, y) < 0
+}
+
+// judge takes from what a daemon says what matters, or refuses it.
+func (d *daemon) judge(v versions, info information, o Options) error {
+	refuse := func(hint, format string, args ...any) error {
+		return core.Errorf(core.KindSandboxUnavailable, Name, format, args...).WithHint("%s", hint)
+	}
+	d.runtime, d.security, d.swap = o.Runtime, info.SecurityOptions, info.SwapLimit
+	if _, has := info.Runtimes[gvisor]; d.runtime == "" && has {
+		d.runtime = gvisor
+	}
+	d.kernel = strings.HasPrefix(d.runtime, gvisor) || d.runtime == "" && strings.HasPrefix(info.DefaultRuntime, gvisor)
+	_, registered := info.Runtimes[d.runtime]
+	switch {
+	case v.APIVersion == "" || info.OSType == "":
+		return refuse("see what listens there", "what listens at %s is no Docker", d.api.address)
+	case info.OSType != "linux":
+		return refuse("switch it to Linux containers", "it runs containers of %s", info.OSType)
+	case d.runtime != "" && !registered && d.runtime != info.DefaultRuntime:
+		return refuse("sudo runsc install && sudo systemctl restart docker", "the daemon has no runtime %q", d.runtime)
+	case o.Strict && !d.kernel:
+		return refuse("install gVisor and register it: sudo runsc install && sudo systemctl restart docker", "securityLevel: maximum needs containers of gVisor (runsc), and the daemon has none")
+	case !info.MemoryLimit || !info.PidsLimit:
+		return refuse("turn on the memory and pids controllers of control groups; for a rootless daemon: https://rootlesscontaine.rs/getting-started/common/cgroup2", "the daemon cannot bound the memory and the threads of containers")
+	case !d.kernel && !slices.ContainsFunc(info.SecurityOptions, func(s string) bool { return strings.Contains(s, "seccomp") }):
+		return refuse("use a daemon and a kernel with seccomp", "the daemon cannot bound the system calls of containers")
+	}
+	versions := map[string]string{}
+	for _, c := range v.Components {
+		versions[strings.ToLower(c.Name)] = c.Version
+	}
+	if d.kernel {
+		delete(versions, "runc") // which is not what runs them
+	}
+	if _, version, ok := strings.Cut(v.Platform.Name, "Docker Desktop "); ok {
+		versions["docker desktop"] = version
+	}
+	d.holes = known(versions)
+	return nil
+}
+
+// walled says what is between a program and the machine.
+var walled = []string{
+	"a container without network, devices or capabilities, with a file system of its own that is read-only",
+	"a user that owns nothing, no new privileges, an allow list of system calls outside and a narrower one inside",
+	"memory, processors and threads bounded by a control group",
+}
+
+// explain is an error of the daemon in the words of somebody who can do something about it.
+func (b *backend) explain(err error) *core.Error {
+	var known *core.Error
+	var said *failure
+	say := func(format string, args ...any) *core.Error {
+		return core.Errorf(core.KindSandboxUnavailable, Name, format, args...)
+	}
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, fs.ErrPermission):
+		return say("this user may not speak to Docker: %w", err).WithHint("sudo usermod -aG docker $USER, and log in again; members of that group can become root")
+	case errors.Is(err, syscall.ENOSPC), errors.As(err, &said) && strings.Contains(said.message, "no space left"):
+		return say("the disk of Docker is full: %w", err).WithHint("make room: docker system df, docker system prune")
+	case errors.As(err, &said):
+		return say("Docker refuses the container: %w", err).WithHint("`retort doctor` says what is wrong; docker info may, too")
+	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
+		return say("Docker does not answer").WithHint("sudo systemctl restart docker (or: colima restart)")
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
+		return say("Docker does not run: %w", err).WithHint("sudo systemctl start docker (or: colima start, podman: systemctl --user start podman.socket)")
+	}
+	return say("Docker cannot be used: %w", err).WithHint("sudo systemctl restart docker; `retort doctor` says more")
+}
+
+func isTimeout(err error) bool {
+	var n net.Error
+	return errors.As(err, &n) && n.Timeout()
+}
+
+// close is called when all containers are gone.
+func (b *backend) close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stop()
+	if b.daemon != nil {
+		b.daemon.leave()
+	}
+	b.life.end()
+	if len(b.left) > 0 {
+		return core.Errorf(core.KindInternal, Name, "the daemon has not removed %s: %w", strings.Join(b.left, ", "), b.why).WithHint("docker rm -f %s", strings.Join(b.left, " "))
+	}
+	return nil
+}
+
+// behind notes a container that could not be removed.
+func (b *backend) behind(id string, why error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left, b.why = append(b.left, id), why
+}
+
+// met is the daemon that containers are started with.
+func (b *backend) met() (*daemon, error) {
+	if have := b.Capabilities(); have.Unavailable != nil {
+		return nil, have.Unavailable
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.daemon == nil {
+		return nil, fmt.Errorf("no daemon has answered: %w", os.ErrNotExist)
+	}
+	return b.daemon, nil
+}

@@ -1,0 +1,323 @@
+//go:build amd64 || arm64
+
+package docker
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/confine"
+	"retort/internal/sandbox/guest"
+	"retort/internal/sandbox/hostcmd"
+	"retort/internal/sandbox/interpreter"
+	"retort/internal/sandbox/runtimes"
+	"retort/internal/sandbox/sandboxtest"
+)
+
+// TestMain lets the test program be the guest, as `retort guest` is.
+func TestMain(m *testing.M) {
+	args := os.Args[1:]
+	if len(args) > 2 && args[0] == confine.ContainedArgument {
+		if err := confine.EnterContained(args[1]); err != nil {
+			os.Exit(confine.Status(err))
+		}
+		args = args[2:]
+	}
+	if len(args) > 0 && args[0] == "guest" {
+		if err := guest.Main(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if len(args) > 1 && args[0] == "command" {
+		os.Exit(sandboxtest.BeCommand(args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	if len(args) > 1 && args[0] == "probe" {
+		sandboxtest.Probe(args[1], os.Stdin, os.Stdout)
+	}
+	if len(args) > 4 && args[0] == "engine" {
+		engine(args[1], args[2], args[3], args[4])
+		os.Exit(0)
+	}
+	code := m.Run()
+	if shared != nil {
+		shared.End()
+	}
+	os.Exit(code)
+}
+
+var update = flag.Bool("update", false, "write the profiles of system calls")
+
+// The profiles are those of the walls.
+func TestProfiles(t *testing.T) {
+	for _, runtime := range []string{"quickjs", "python", "node", "bun", "deno", relayed, commandProfile} {
+		of, network := runtime, confine.NoNetwork
+		if runtime == relayed {
+			of, network = "python", confine.Relayed
+		}
+		want, err := confine.ContainerProfile(of, network)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *update && runtime != "bun" && runtime != "deno" {
+			if err := os.WriteFile("seccomp/"+runtime+".json", append(want, '\n'), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		got, err := profile(runtime)
+		if err != nil || strings.TrimSpace(got) != string(want) {
+			t.Errorf("the profile of %s is not that of the walls: go test -update (%v)", runtime, err)
+		}
+	}
+}
+
+var (
+	sharing sync.Mutex
+	shared  *testenv.Dockerd
+)
+
+// daemonHere is a daemon for all tests.
+func daemonHere(t testing.TB) *testenv.Dockerd {
+	t.Helper()
+	sharing.Lock()
+	defer sharing.Unlock()
+	if shared == nil {
+		shared = testenv.StartDockerd(t)
+	}
+	return shared
+}
+
+// options are those of a backend on the shared daemon.
+func options(t testing.TB, runtime string) Options {
+	return Options{Host: daemonHere(t).Host(), Runtime: runtime, Dir: t.TempDir()}
+}
+
+// pythonHere describes the machine's Python as the engine does, or skips the test.
+func pythonHere(t testing.TB) interpreter.Interpreter {
+	t.Helper()
+	return pythonAt(testenv.Need(t, "python"))
+}
+
+func pythonAt(path string) interpreter.Interpreter {
+	for _, i := range runtimes.All(map[string]string{"python": path}, core.DefaultLimits().Memory) {
+		if i.Runtime == "python" {
+			return i
+		}
+	}
+	panic("python is no runtime")
+}
+
+// TestContract runs the contract tests of sandboxes. With runc, the built-in guest runs all of them.
+// An interpreter is a different guest. A network adds a relay between the guest and the engine. runsc
+// gives the container a different kernel, which the tests of package gvisor cover. If RETORT_FULL is
+// not set, these variants run only the parts of the contract that they change.
+func TestContract(t *testing.T) {
+	for _, c := range []struct {
+		runner, language string
+		networked        bool
+		part             []string
+	}{
+		{"runc", quickjs, false, nil},
+		{"runc", "python", false, sandboxtest.OfInterpreters()},
+		{"runc", "python", true, sandboxtest.OfRelays()},
+		{gvisor, quickjs, false, []string{"capabilities", "memory", "close", "nothing is left"}},
+		{gvisor, "python", false, []string{"capabilities", "memory"}},
+		{gvisor, "python", true, []string{"calls"}},
+	} {
+		name := c.runner + "/" + c.language
+		if c.networked {
+			name += " with a network"
+		}
+		t.Run(name, func(t *testing.T) {
+			if c.runner == gvisor {
+				testenv.Need(t, "runsc")
+			}
+			o := options(t, c.runner)
+			if c.language == "python" {
+				o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
+			}
+			if c.networked {
+				o.Network = &interpreter.Network{}
+			}
+			o.Warm, o.MaxWarm = 1, 2
+			sandboxtest.RunPart(t, c.language, 1, func(t *testing.T) sandbox.Backend { return New(o) }, c.part...)
+		})
+	}
+}
+
+// TestEscapes has native programs, which could do anything, try every way out: with the
+// system calls of the built-in guest, and with those of an interpreter.
+func TestEscapes(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const leftOut = "a thousand threads" // it looks for a limit of the user; here the control group has it: see TestFloods
+	for _, runner := range []string{"runc", "runsc"} {
+		with := func(name string, change func(o *Options), try func(t *testing.T, b sandbox.Backend)) {
+			t.Run(runner+"/"+name, func(t *testing.T) {
+				if runner == gvisor {
+					testenv.Need(t, "runsc")
+				}
+				o := options(t, runner)
+				o.Warm = -1
+				change(&o)
+				b := New(o)
+				defer b.Close()
+				try(t, b)
+			})
+		}
+		with(quickjs, func(o *Options) { o.Guest = []string{self, "probe", quickjs} }, func(t *testing.T, b sandbox.Backend) { sandboxtest.Escapes(t, b, quickjs, leftOut) })
+		// As an interpreter it is this very program, with a harness that it ignores.
+		probe := interpreter.Interpreter{Runtime: "node", Command: self, Flags: []string{"probe", "node"}, Harness: func() map[string][]byte { return nil }, Threads: threads}
+		with("interpreter", func(o *Options) { o.Guest, o.Interpreters = []string{self, "guest"}, []interpreter.Interpreter{probe} }, func(t *testing.T, b sandbox.Backend) {
+			out := []string{leftOut}
+			if runner == gvisor { // the name is one that the container was given, /sys has an empty folder; files are memory of gVisor's, which the control group bounds
+				out = append(out, "read /etc/hostname", "list /sys", "a million files")
+			}
+			sandboxtest.Escapes(t, b, "node", out...)
+		})
+		if runner == gvisor { // which shows runtimes that need it what it knows of their own process and container
+			probe.Proc = true
+			with("interpreter with /proc", func(o *Options) { o.Guest, o.Interpreters = []string{self, "guest"}, []interpreter.Interpreter{probe} }, func(t *testing.T, b sandbox.Backend) {
+				sandboxtest.Escapes(t, b, "node", leftOut, "read /etc/hostname", "list /sys", "a million files",
+					"read /proc/version", "read /proc/cpuinfo", "read /proc/meminfo", "read /proc/mounts", "read /proc/self/fd/3", "read /proc/sys/kernel/hostname", "open the memory of the first process")
+			})
+		}
+		with("python", func(o *Options) { o.Interpreters = []interpreter.Interpreter{pythonHere(t)} }, func(t *testing.T, b sandbox.Backend) {
+			var without []string
+			if runner == gvisor { // as above
+				without = []string{`"/etc/hostname", `}
+			}
+			sandboxtest.PythonEscapes(t, b, without...)
+		})
+	}
+}
+
+// TestNetworked holds what programs can do that have a network: a native one, which tries
+// every way out, and one in Python.
+func TestNetworked(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, runner := range []string{"runc", gvisor} {
+		t.Run(runner, func(t *testing.T) {
+			out := []string{"a thousand threads"} // as in TestEscapes
+			if runner == gvisor {
+				testenv.Need(t, "runsc")
+				out = append(out, "read /etc/hostname", "list /sys", "a million files")
+			}
+			probe := interpreter.Interpreter{Runtime: "node", Command: self, Flags: []string{"probe", "node"}, Harness: func() map[string][]byte { return nil }, Threads: threads, Proxied: true}
+			o := options(t, runner)
+			o.Guest, o.Warm, o.Network, o.Interpreters = []string{self, "guest"}, -1, &interpreter.Network{}, []interpreter.Interpreter{probe, pythonHere(t)}
+			b := New(o)
+			defer b.Close()
+			sandboxtest.NetworkedEscapes(t, b, "node", out...)
+			sandboxtest.Connections(t, b)
+		})
+	}
+}
+
+// TestCommands holds the contract of commands, and that what runs is the file that was looked
+// at, or nothing.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	for _, runner := range []string{"runc", gvisor} {
+		t.Run(runner, func(t *testing.T) {
+			if runner == gvisor {
+				testenv.Need(t, "runsc")
+			}
+			b, path := commander(t, runner)
+			sandboxtest.Commands(t, b, path)
+			if have := b.Capabilities(); !slices.Equal(have.Commands, []string{"tool"}) {
+				t.Error(have.Commands)
+			}
+		})
+	}
+	b, path := commander(t, "runc")
+	if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("#!/bin/sh"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if ended, failed, _ := sandboxtest.Started(t, b, core.Limits{}, sandboxtest.Tool("env")); failed == nil || !strings.Contains(failed.Message, "is not the file that it was") {
+		t.Errorf("%+v %v", ended, failed)
+	}
+}
+
+// commander is a backend whose programs can start this binary as tool.
+func commander(t *testing.T, runner string) (sandbox.Backend, string) {
+	t.Helper()
+	o, path := options(t, runner), filepath.Join(t.TempDir(), "tool")
+	data, err := os.ReadFile("/proc/self/exe")
+	if err == nil {
+		err = os.WriteFile(path, data, 0o755)
+	}
+	if err == nil {
+		o.Commands = hostcmd.Look([]string{path})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Warm = -1
+	b := New(o)
+	t.Cleanup(func() { _ = b.Close() })
+	return b, path
+}
+
+// TestFloods holds that the control group ends what gVisor, or the user that all programs
+// are, does not bound: threads, and files in memory.
+func TestFloods(t *testing.T) {
+	t.Parallel()
+	const thousand = "import threading\nend, n = threading.Event(), 0\ntry:\n  while n < 1000:\n    threading.Thread(target=end.wait, daemon=True).start()\n    n += 1\nexcept RuntimeError: pass\nend.set()\nresult = n"
+	const million = "import os, ctypes\nlibc = ctypes.CDLL(None)\nfor i in range(1_000_000):\n  os.close(libc.open(b'/tmp/%d' % i, os.O_CREAT, 0o600))"
+	for _, runner := range []string{"runc", gvisor} {
+		t.Run(runner, func(t *testing.T) {
+			if runner == gvisor {
+				testenv.Need(t, "runsc")
+			}
+			o := options(t, runner)
+			o.Warm, o.Interpreters = -1, []interpreter.Interpreter{pythonHere(t)}
+			b := New(o)
+			defer b.Close()
+			r := executed(t, b, thousand)
+			if n, err := strconv.Atoi(string(r.Value)); err != nil || n < 2 || n > threads {
+				t.Errorf("%s threads, %s %v", r.Value, r.Status, r.Error)
+			}
+			if r := executed(t, b, million); r.Status == core.StatusOK {
+				t.Error("a million files")
+			}
+		})
+	}
+}
+
+// executed is how a program in Python ends.
+func executed(t *testing.T, b sandbox.Backend, code string) sandbox.Report {
+	t.Helper()
+	l := core.Limits{Memory: 64 << 20, Timeout: time.Minute}.Or(core.DefaultLimits())
+	s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: "python", Limits: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.Run(t.Context(), core.Program{Code: code, Name: "program", Limits: l}, sandbox.HostFunc(nothing))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

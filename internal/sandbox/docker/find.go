@@ -1,0 +1,116 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"retort/internal/core"
+)
+
+// address is where a daemon listens.
+type address struct {
+	network, path string // "unix" and a path; "tcp" and a host with its port
+}
+
+func (a address) String() string { return a.network + "://" + a.path }
+
+// local says whether who listens there is of this machine, and sees its files, most likely.
+func (a address) local() bool { return a.network == "unix" }
+
+func (a address) dial(ctx context.Context) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, a.network, a.path)
+}
+
+// parseAddress reads what DOCKER_HOST and contexts have.
+func parseAddress(host string) (address, error) {
+	network, path, ok := strings.Cut(host, "://")
+	switch {
+	case ok && network == "unix" && filepath.IsAbs(path):
+		return address{network, path}, nil
+	case ok && network == "tcp":
+		name, _, err := net.SplitHostPort(path)
+		if ip := net.ParseIP(name); err == nil && (name == "localhost" || ip != nil && ip.IsLoopback()) {
+			return address{network, path}, nil
+		}
+		return address{}, fmt.Errorf("%s leads to another machine without a login: programs and what they call would travel in the clear", host)
+	}
+	return address{}, fmt.Errorf("%q is neither unix:///path nor tcp://localhost:port", host)
+}
+
+// find is where the daemon is: where the settings say, else where the environment
+// does, else the context that the docker command uses, else at the first of the usual
+// sockets that is there.
+func find(setting string) (address, *core.Error) {
+	for _, said := range []struct{ host, by string }{{setting, "the setting docker.host"}, {os.Getenv("DOCKER_HOST"), "DOCKER_HOST"}, {currentContext(), "the docker command's context"}} {
+		if said.host == "" {
+			continue
+		}
+		a, err := parseAddress(said.host)
+		if err != nil {
+			return address{}, core.Errorf(core.KindSandboxUnavailable, Name, "%s says where Docker is, but %w", said.by, err).
+				WithHint("name a socket of this machine, such as unix:///var/run/docker.sock")
+		}
+		return a, nil
+	}
+	usual := sockets()
+	for _, path := range usual {
+		if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
+			return address{"unix", path}, nil
+		}
+	}
+	return address{}, core.Errorf(core.KindSandboxUnavailable, Name, "there is no Docker and no Podman here: none of %s is a socket", strings.Join(usual, ", ")).
+		WithHint("install one of them and start it: sudo apt-get install docker.io (Debian, Ubuntu); sudo dnf install podman && systemctl --user start podman.socket (Fedora); colima start, or Docker Desktop (macOS)")
+}
+
+// sockets are where daemons usually listen.
+func sockets() []string {
+	list := []string{"/var/run/docker.sock"}
+	runtime := cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), filepath.Join("/run/user", strconv.Itoa(os.Getuid())))
+	list = append(list, filepath.Join(runtime, "docker.sock"))
+	if home, err := os.UserHomeDir(); err == nil {
+		list = append(list, filepath.Join(home, ".docker", "run", "docker.sock"), filepath.Join(home, ".docker", "desktop", "docker.sock"),
+			filepath.Join(home, ".colima", "default", "docker.sock"), filepath.Join(home, ".colima", "docker.sock"))
+	}
+	return append(list, filepath.Join(runtime, "podman", "podman.sock"), "/run/podman/podman.sock")
+}
+
+// currentContext is the host of the docker command's context, empty if it has none.
+func currentContext() string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	dir := cmp.Or(os.Getenv("DOCKER_CONFIG"), filepath.Join(home, ".docker"))
+	name := os.Getenv("DOCKER_CONTEXT")
+	if name == "" {
+		var config struct{ CurrentContext string }
+		readJSON(filepath.Join(dir, "config.json"), &config)
+		name = config.CurrentContext
+	}
+	if name == "" || name == "default" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(name))
+	var meta struct {
+		Endpoints map[string]struct{ Host string }
+	}
+	readJSON(filepath.Join(dir, "contexts", "meta", hex.EncodeToString(sum[:]), "meta.json"), &meta)
+	return meta.Endpoints["docker"].Host
+}
+
+// readJSON reads a file of somebody else's, as far as it makes sense.
+func readJSON(file string, into any) {
+	if data, err := os.ReadFile(file); err == nil {
+		_ = json.Unmarshal(data, into)
+	}
+}

@@ -1,0 +1,468 @@
+package docker
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/sandbox/confine"
+	"retort/internal/sandbox/hostcmd"
+	"retort/internal/sandbox/interpreter"
+)
+
+const (
+	repository = "retort/guest"
+	guestPath  = confine.ProgramPath // of this binary, in a container
+	importing  = 3 * time.Minute
+	tagLength  = 24
+)
+
+// image is the file system of all containers of one runtime, made here, from nothing
+// but this binary and, for an interpreter, its files. It is never pulled.
+type image struct {
+	runtime string
+	guest   string                   // the binary
+	i       *interpreter.Interpreter // nil for the built-in runtime
+	base    string                   // NAME@DIGEST that it is made from, where the settings name one
+	labels  map[string]string        // of containers that are never started
+	network *interpreter.Network     // nil if its programs have none
+	command *hostcmd.Command         // nil if it is for programs
+
+	mu    sync.Mutex
+	ready string   // its name, once the daemon has it
+	argv  []string // of the interpreter
+	env   []string
+	empty []string
+	files []file
+	tag   string
+}
+
+// file is one of an image.
+type file struct {
+	inside, source string // source is empty for data
+	data           []byte
+	program        bool // which is data that can be executed
+}
+
+// mode is that of data.
+func (f file) mode() int64 {
+	if f.program {
+		return 0o755
+	}
+	return 0o644
+}
+
+// ensure gives the name of the image, which the daemon has when it returns.
+func (m *image) ensure(ctx context.Context, a *api) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ready != "" {
+		return m.ready, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, importing)
+	defer cancel()
+	if err := m.gather(ctx, a); err != nil {
+		return "", err
+	}
+	name := repository + ":" + m.tag
+	err := a.call(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, nil)
+	if answered(err, http.StatusNotFound) {
+		err = m.make(ctx, a)
+	}
+	if err != nil {
+		return "", err
+	}
+	m.ready = name
+	m.removeOld(ctx, a)
+	return name, nil
+}
+
+// mounts are what an interpreter may read of its container.
+func (m *image) mounts() []confine.Mount {
+	paths := []string{interpreter.HarnessDir}
+	if m.i.Proc {
+		paths = append(paths, "/proc/self")
+	}
+	if m.base != "" {
+		paths = append(paths, "/usr", "/lib", "/lib64", "/bin", "/opt")
+	}
+	for _, f := range m.files {
+		if f.source != "" && f.inside != guestPath {
+			paths = append(paths, f.inside)
+		}
+	}
+	var list []confine.Mount
+	for _, p := range paths {
+		list = append(list, confine.Mount{Source: p, Target: p})
+	}
+	return list
+}
+
+// forget has the next one look again, since the daemon does not have the image any more.
+func (m *image) forget(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ready == name {
+		m.ready = ""
+	}
+}
+
+// gather finds out what is in the image, and names it by that.
+func (m *image) gather(ctx context.Context, a *api) error {
+	if m.tag != "" {
+		return nil
+	}
+	m.files, m.empty, m.argv = []file{{inside: guestPath, source: m.guest}}, []string{"/tmp", "/proc", "/dev", "/sys", "/etc"}, nil
+	sum := sha256.New()
+	if err := hashFile(sum, m.guest); err != nil {
+		return err
+	}
+	if m.i != nil {
+		if err := m.interpreter(ctx, a, sum); err != nil {
+			return err
+		}
+		if err := m.authorities(sum); err != nil {
+			return err
+		}
+	}
+	if m.command != nil {
+		if err := m.program(sum); err != nil {
+			return err
+		}
+	}
+	m.tag = m.runtime + "-" + hex.EncodeToString(sum.Sum(nil))[:tagLength]
+	return nil
+}
+
+// interpreter adds what an interpreter needs.
+func (m *image) interpreter(ctx context.Context, a *api, sum io.Writer) error {
+	for name, data := range m.i.Harness() {
+		m.files = append(m.files, file{inside: path.Join(interpreter.HarnessDir, name), data: data})
+	}
+	slices.SortFunc(m.files, func(a, b file) int { return strings.Compare(a.inside, b.inside) })
+	for _, f := range m.files {
+		fmt.Fprintf(sum, "%q %q\n", f.inside, f.data)
+	}
+	if m.base != "" {
+		fmt.Fprintf(sum, "from %s\n", m.base)
+		program, err := m.programOf(ctx, a)
+		if err != nil {
+			return err
+		}
+		m.argv = m.i.Argv(&interpreter.Image{Program: program})
+		return nil
+	}
+	found, err := m.i.Look()
+	if err != nil {
+		return err
+	}
+	needed, err := m.i.Image(found)
+	if err != nil {
+		return err
+	}
+	m.argv = m.i.Argv(needed)
+	for _, inside := range slices.Sorted(maps.Keys(needed.Sources)) {
+		m.files = append(m.files, file{inside: inside, source: needed.Sources[inside]})
+		if err := hashTree(sum, inside, needed.Sources[inside]); err != nil {
+			return err
+		}
+	}
+	m.empty = append(m.empty, needed.Empty...)
+	return nil
+}
+
+// authorities adds the file by which servers prove who they are, if programs have a network.
+func (m *image) authorities(sum io.Writer) error {
+	env, source := m.network.Join(m.i.Env, confine.ProxyPort)
+	if m.env = env; source == "" {
+		return nil
+	}
+	m.files = append(m.files, file{inside: interpreter.CertificatesPath, source: source})
+	fmt.Fprintf(sum, "authorities\n")
+	return hashFile(sum, source)
+}
+
+// program adds a command, as it was looked at, and the libraries that it is linked with.
+func (m *image) program(sum io.Writer) error {
+	if refused := m.command.Alone(); refused != nil {
+		return refused
+	}
+	f, err := m.command.Open()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err := errors.Join(err, m.command.Check(f)); err != nil { // which may have changed meanwhile
+		return err
+	}
+	needed, err := m.command.Image()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(sum, "%q %q\n", m.command.Inside, data)
+	m.files = append(m.files, file{inside: m.command.Inside, data: data, program: true})
+	for _, inside := range slices.Sorted(maps.Keys(needed.Sources)) {
+		if inside == m.command.Inside {
+			continue
+		}
+		m.files = append(m.files, file{inside: inside, source: needed.Sources[inside]})
+		fmt.Fprintf(sum, "%q\n", inside)
+		if err := hashFile(sum, needed.Sources[inside]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hashFile(sum io.Writer, name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(sum, f)
+	return err
+}
+
+// hashTree tells a tree from what becomes of it when its package is renewed: by
+// names, sizes and times.
+func hashTree(sum io.Writer, inside, source string) error {
+	return filepath.WalkDir(source, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && !d.IsDir() {
+			fmt.Fprintf(sum, "%q %q %d %d\n", inside, strings.TrimPrefix(name, source), info.Size(), info.ModTime().UnixNano())
+		}
+		return err
+	})
+}
+
+// make has the daemon make the image.
+func (m *image) make(ctx context.Context, a *api) error {
+	if m.base != "" {
+		return m.derive(ctx, a)
+	}
+	return a.upload(ctx, http.MethodPost, "/images/create", url.Values{"fromSrc": {"-"}, "repo": {repository}, "tag": {m.tag}}, m.tar())
+}
+
+// tar is the image as a stream, which ends early if it is not read to its end.
+func (m *image) tar() io.Reader {
+	read, write := io.Pipe()
+	go func() {
+		w := tar.NewWriter(write)
+		err := m.write(w)
+		if err == nil {
+			err = w.Close()
+		}
+		_ = write.CloseWithError(err)
+	}()
+	return read
+}
+
+func (m *image) write(w *tar.Writer) error {
+	for _, dir := range m.empty {
+		mode := int64(0o755)
+		if dir == "/tmp" {
+			mode = 0o1777
+		}
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: strings.TrimPrefix(dir, "/") + "/", Mode: mode}); err != nil {
+			return err
+		}
+	}
+	for _, f := range m.files {
+		if f.source == "" {
+			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.inside, "/"), Mode: f.mode(), Size: int64(len(f.data))}); err != nil {
+				return err
+			}
+			if _, err := w.Write(f.data); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := m.writeTree(w, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeTree writes a file or a directory of the machine, but for directories that
+// nobody needs, and what is neither a file nor a link. Times are kept: by them Python
+// knows whether what it has compiled is current.
+func (m *image) writeTree(w *tar.Writer, f file) error {
+	return filepath.WalkDir(f.source, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		inside := path.Join(f.inside, filepath.ToSlash(strings.TrimPrefix(name, f.source)))
+		if d.IsDir() && slices.Contains(m.empty, inside) {
+			return fs.SkipDir
+		}
+		look := os.Lstat
+		if name == f.source { // which may be a link, such as /proc/self/exe
+			look = os.Stat
+		}
+		info, err := look(name)
+		if err != nil {
+			return err
+		}
+		return writeOne(w, inside, name, info)
+	})
+}
+
+func writeOne(w *tar.Writer, inside, name string, info fs.FileInfo) (err error) {
+	h := &tar.Header{Name: strings.TrimPrefix(inside, "/"), Mode: 0o777, ModTime: info.ModTime().Truncate(time.Second)}
+	switch {
+	case info.IsDir():
+		h.Typeflag, h.Name, h.Mode = tar.TypeDir, h.Name+"/", 0o755
+		return w.WriteHeader(h)
+	case info.Mode()&fs.ModeSymlink != 0:
+		h.Typeflag = tar.TypeSymlink
+		if h.Linkname, err = os.Readlink(name); err != nil {
+			return err
+		}
+		return w.WriteHeader(h)
+	case !info.Mode().IsRegular():
+		return nil
+	}
+	h.Mode = 0o644
+	if info.Mode()&0o111 != 0 {
+		h.Mode = 0o755
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	h.Typeflag, h.Size = tar.TypeReg, info.Size()
+	if err := w.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err = io.CopyN(w, file, h.Size)
+	return err
+}
+
+// removeOld removes what older versions of this binary have left. An image that is
+// used stays.
+func (m *image) removeOld(ctx context.Context, a *api) {
+	filters, _ := json.Marshal(map[string][]string{"reference": {repository}})
+	var list []struct{ RepoTags []string }
+	if a.call(ctx, http.MethodGet, "/images/json", url.Values{"filters": {string(filters)}}, nil, &list) != nil {
+		return
+	}
+	for _, one := range list {
+		for _, name := range one.RepoTags {
+			_, tag, _ := strings.Cut(name, repository+":")
+			if runtime, hash, ok := strings.Cut(tag, "-"); ok && runtime == m.runtime && len(hash) == tagLength && tag != m.tag {
+				_ = a.call(ctx, http.MethodDelete, "/images/"+name, nil, nil, nil)
+			}
+		}
+	}
+}
+
+// machines are how daemons call what programs are built for.
+var machines = map[string]elf.Machine{"x86_64": elf.EM_X86_64, "amd64": elf.EM_X86_64, "aarch64": elf.EM_AARCH64, "arm64": elf.EM_AARCH64}
+
+// checkGuest refuses a binary that could not be the only file of a container.
+func checkGuest(file, architecture string) *core.Error {
+	if err := interpreter.Static(file, machines[architecture]); err != nil {
+		return core.Errorf(core.KindSandboxUnavailable, Name, "%s cannot be the guest of a container, which is for %s: %w", file, architecture, err).
+			WithHint("name a static retort for Linux: docker: {guest: /path/to/it}")
+	}
+	return nil
+}
+
+// checkImage refuses images that could become others: only a digest says which one it is.
+func checkImage(runtime, name string) *core.Error {
+	_, digest, ok := strings.Cut(name, "@sha256:")
+	if raw, err := hex.DecodeString(digest); !ok || err != nil || len(raw) != sha256.Size {
+		return core.Errorf(core.KindSandboxUnavailable, Name, "the image for %s is %q, which names no digest: what it is could change", runtime, name).
+			WithHint("write docker: {images: {%s: \"NAME@sha256:…\"}}; docker images --digests shows it", runtime)
+	}
+	return nil
+}
+
+// baseImage is what is read of an image that the settings name.
+type baseImage struct {
+	Config struct{ Env []string }
+}
+
+// programOf finds the interpreter in the image that the settings name.
+func (m *image) programOf(ctx context.Context, a *api) (string, error) {
+	var base baseImage
+	err := a.call(ctx, http.MethodGet, "/images/"+m.base+"/json", nil, nil, &base)
+	if answered(err, http.StatusNotFound) {
+		return "", core.Errorf(core.KindSandboxUnavailable, Name, "the image for %s is not here: %s", m.runtime, m.base).WithHint("docker pull %s", m.base)
+	}
+	if err != nil {
+		return "", err
+	}
+	dirs := "/usr/local/bin:/usr/bin:/bin"
+	for _, e := range base.Config.Env {
+		if list, ok := strings.CutPrefix(e, "PATH="); ok {
+			dirs = list
+		}
+	}
+	var program string
+	err = m.withBase(ctx, a, func(id string) error {
+		for _, dir := range filepath.SplitList(dirs) {
+			where := path.Join("/", dir, path.Base(m.i.Command))
+			response, err := a.open(ctx, http.MethodHead, "/containers/"+id+"/archive", url.Values{"path": {where}}, "", nil)
+			if err == nil {
+				_ = response.Body.Close()
+				program = where
+				return nil
+			}
+		}
+		return core.Errorf(core.KindSandboxUnavailable, Name, "the image for %s has no %s in %s", m.runtime, path.Base(m.i.Command), dirs).WithHint("name another image: docker: {images: {%s: …}}", m.runtime)
+	})
+	return program, err
+}
+
+// derive makes the image from the one that the settings name: what is ours is added.
+func (m *image) derive(ctx context.Context, a *api) error {
+	return m.withBase(ctx, a, func(id string) error {
+		if err := a.upload(ctx, http.MethodPut, "/containers/"+id+"/archive", url.Values{"path": {"/"}}, m.tar()); err != nil {
+			return err
+		}
+		return a.longCall(ctx, http.MethodPost, "/commit", url.Values{"container": {id}, "repo": {repository}, "tag": {m.tag}}, nil, nil)
+	})
+}
+
+// withBase makes a container of the image that the settings name, which is never
+// started, and removes it.
+func (m *image) withBase(ctx context.Context, a *api, do func(id string) error) error {
+	var made struct{ ID string }
+	body := map[string]any{"Image": m.base, "Entrypoint": []string{guestPath}, "NetworkDisabled": true, "Labels": m.labels}
+	if err := a.call(ctx, http.MethodPost, "/containers/create", nil, body, &made); err != nil {
+		return err
+	}
+	err := do(made.ID)
+	return errors.Join(err, a.call(context.WithoutCancel(ctx), http.MethodDelete, "/containers/"+made.ID, url.Values{"force": {"1"}}, nil, nil))
+}
+
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return list
+}

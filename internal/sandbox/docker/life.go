@@ -1,0 +1,227 @@
+package docker
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/sandbox/procgroup"
+)
+
+// Labels of containers.
+const (
+	label        = "retort"         // "guest"
+	labelEngine  = "retort.engine"  // which engine it is of
+	labelLock    = "retort.lock"    // the file that this engine has locked
+	labelMachine = "retort.machine" // on which machine
+	labelProcess = "retort.process" // which process it is there
+)
+
+// life is how others see that an engine lives: by a file that it has locked. The lock
+// ends with the process, whatever ends that.
+type life struct {
+	id, dir string
+
+	mu   sync.Mutex
+	lock *os.File
+}
+
+const lockPrefix = "engine-"
+
+func newLife(dir string) *life {
+	if dir == "" {
+		dir = filepath.Join(os.TempDir(), "retort-docker-"+strconv.Itoa(os.Getuid()))
+	}
+	if absolute, err := filepath.Abs(dir); err == nil {
+		dir = absolute
+	}
+	return &life{id: strings.ToLower(rand.Text()[:16]), dir: dir}
+}
+
+func (l *life) file() string { return filepath.Join(l.dir, lockPrefix+l.id) }
+
+// begin makes the file and locks it. Other engines look for dead engines by trying to lock files of this name, so
+// the file gets its name when it is locked. begin is idempotent.
+func (l *life) begin() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lock != nil {
+		return nil
+	}
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return err
+	}
+	made := filepath.Join(l.dir, "new-"+l.id)
+	f, err := os.OpenFile(made, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err = lockFile(f); err == nil {
+		err = os.Rename(made, l.file())
+	}
+	if err != nil {
+		_ = f.Close()
+		return errors.Join(err, os.Remove(made))
+	}
+	l.lock = f
+	return nil
+}
+
+// end unlocks the file and removes it.
+func (l *life) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lock != nil {
+		_ = os.Remove(l.file())
+		_ = l.lock.Close()
+		l.lock = nil
+	}
+}
+
+// labels are those of this engine's containers.
+func (l *life) labels() map[string]string {
+	machine, _ := os.Hostname()
+	return map[string]string{label: "guest", labelEngine: l.id, labelLock: l.file(), labelMachine: machine, labelProcess: process(os.Getpid())}
+}
+
+// process is a process id with when it started, as far as the machine tells.
+func process(pid int) string {
+	data, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, after, _ := strings.Cut(string(data), ") ")
+	if fields := strings.Fields(after); len(fields) > 19 {
+		return strconv.Itoa(pid) + " " + fields[19]
+	}
+	return strconv.Itoa(pid)
+}
+
+// stale says whether there are files of engines that have died.
+func stale(dir string) bool {
+	files, _ := filepath.Glob(filepath.Join(dir, lockPrefix+"*"))
+	for _, f := range files {
+		if dead(f) {
+			return true
+		}
+	}
+	return false
+}
+
+// dead says whether nobody has locked a file. What cannot be read may be locked.
+func dead(file string) bool {
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		return os.IsNotExist(err)
+	}
+	defer f.Close()
+	return procgroup.Abandoned(f)
+}
+
+// orphan says whether the engine of a container with these labels has died. One on
+// another machine is not judged, and one whose process is there lives, though its
+// file cannot be seen from here.
+func orphan(labels map[string]string) bool {
+	machine, _ := os.Hostname()
+	file := labels[labelLock]
+	if labels[labelMachine] != machine || !filepath.IsAbs(file) || !strings.HasPrefix(filepath.Base(file), lockPrefix) {
+		return false
+	}
+	pid, started, _ := strings.Cut(labels[labelProcess], " ")
+	if n, err := strconv.Atoi(pid); err == nil && started != "" && process(n) == labels[labelProcess] {
+		return false
+	}
+	return dead(file)
+}
+
+// sweeping is how often what others left is looked for.
+const sweeping = 10 * time.Minute
+
+// again is when what others left is looked for again, after it was looked for: an engine may
+// have been killed while the daemon made a container for it.
+var again = []time.Duration{2 * time.Second, 8 * time.Second}
+
+// sweep removes what engines left that have died: their containers, and in the end the
+// files by which that was seen.
+func (b *backend) sweep(a *api) {
+	ctx, cancel := context.WithTimeout(context.Background(), importing)
+	defer cancel()
+	stop := context.AfterFunc(b.closing, cancel)
+	defer stop()
+	var dying []string
+	files, _ := filepath.Glob(filepath.Join(b.life.dir, lockPrefix+"*"))
+	for _, f := range files {
+		if dead(f) {
+			dying = append(dying, f)
+		}
+	}
+	kept := reap(ctx, a)
+	for i := 0; len(dying) > 0 && (i < len(again) || kept == nil || len(kept) > 0); i++ {
+		select {
+		case <-ctx.Done():
+			return // the next engine goes on
+		case <-time.After(again[min(i, len(again)-1)]):
+		}
+		kept = reap(ctx, a)
+	}
+	for _, f := range dying {
+		if !kept[f] && kept != nil && ctx.Err() == nil {
+			for _, r := range rings(f) {
+				_ = os.Remove(r)
+			}
+			_ = os.Remove(f)
+		}
+	}
+}
+
+// reap removes the containers of engines that have died, and gives the files of those
+// that could not be removed; nil if it is not known which there are.
+func reap(ctx context.Context, a *api) (kept map[string]bool) {
+	filters, _ := json.Marshal(map[string][]string{"label": {label}})
+	var list []struct {
+		ID     string `json:"Id"`
+		Labels map[string]string
+	}
+	if a.call(ctx, http.MethodGet, "/containers/json", url.Values{"all": {"1"}, "filters": {string(filters)}}, nil, &list) != nil {
+		return nil
+	}
+	kept = map[string]bool{}
+	for _, c := range list {
+		if orphan(c.Labels) && remove(ctx, a, c.ID) != nil {
+			kept[filepath.Clean(c.Labels[labelLock])] = true
+		}
+	}
+	return kept
+}
+
+// removing is the longest pause before a daemon that could not remove a container is asked again.
+const removing = time.Second
+
+// remove ends a container and removes it. A daemon that still writes into the folder of a container
+// as it takes it away fails ("directory not empty"), and is asked again.
+func remove(ctx context.Context, a *api, id string) error {
+	for pause := 20 * time.Millisecond; ; pause *= 2 {
+		err := a.call(ctx, http.MethodDelete, "/containers/"+id, url.Values{"force": {"1"}, "v": {"1"}}, nil, nil)
+		if answered(err, http.StatusConflict) { // it is being removed
+			err = a.call(ctx, http.MethodPost, "/containers/"+id+"/wait", url.Values{"condition": {"removed"}}, nil, nil)
+		}
+		// That something is not found may be a process, which ends as it is killed.
+		if answered(err, http.StatusNotFound) && answered(a.call(ctx, http.MethodGet, "/containers/"+id+"/json", nil, nil, nil), http.StatusNotFound) {
+			return nil
+		}
+		if !answered(err, http.StatusInternalServerError, http.StatusNotFound) || pause > removing {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package docker
+
+import (
+	"testing"
+
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox/interpreter"
+	"retort/internal/sandbox/sandboxtest"
+	"retort/internal/sandbox/wire/shm"
+)
+
+// What goes between a container and the engine goes through memory that both see, as long as
+// the daemon sees this machine's files; and no guest can do harm with that.
+func TestSharedMemory(t *testing.T) {
+	t.Parallel()
+	for _, runner := range []string{"runc", "runsc"} {
+		t.Run(runner, func(t *testing.T) {
+			if runner == gvisor {
+				testenv.Need(t, "runsc")
+			}
+			o := options(t, runner)
+			python := pythonHere(t)
+			for runtime, i := range map[string]*interpreter.Interpreter{quickjs: nil, "python": &python} {
+				for _, far := range []bool{false, true} {
+					b := newBackend(o)
+					b.far.Store(far)
+					b.kind(runtime, i)
+					c, err := b.start(t.Context(), runtime)
+					if err != nil {
+						t.Fatal(err)
+					}
+					sandboxtest.Converse(t, c, runtime)
+					if h, ok := c.wire.(*shm.Host); ok == far || ok && !h.Used() {
+						t.Errorf("%s: memory is shared: %t; a daemon that is far away: %t", runtime, ok, far)
+					}
+					<-c.Gone()
+					_ = b.close()
+				}
+			}
+			o.Interpreters = []interpreter.Interpreter{python}
+			b := New(o)
+			defer b.Close()
+			sandboxtest.SharedMemory(t, b)
+		})
+	}
+}

@@ -1,0 +1,195 @@
+package guest
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	lib "modernc.org/libquickjs"
+	"modernc.org/quickjs"
+
+	"retort/internal/sandbox/wire"
+)
+
+// target is what a call is for.
+type target struct {
+	wire.Call
+	head []byte // of its frames
+}
+
+// pending is a call without a result so far.
+type pending struct {
+	target          *target
+	resolve, reject lib.TJSValue
+	from            trace
+}
+
+// nativeTarget (server, tool) gives the number by which nativeCall knows a tool.
+func (g *guest) nativeTarget(args []any) (any, error) {
+	c := wire.Call{Server: text(args, 0), Tool: text(args, 1)}
+	g.targets = append(g.targets, &target{c, wire.CallFrame(0, c, nil).Head})
+	return len(g.targets) - 1, nil
+}
+
+// nativeCall (target, arguments) sends a call and gives the promise of its result.
+func (g *guest) nativeCall(to, arguments lib.TJSValue) lib.TJSValue {
+	exception := lib.TJSValue{Ftag: lib.EJS_TAG_EXCEPTION}
+	body, ok := g.js.text(arguments)
+	if !ok {
+		return exception
+	}
+	promise, resolve, reject := g.js.promise()
+	if threw(promise) {
+		return exception
+	}
+	target := g.targets[g.js.integer(to)]
+	g.made++
+	g.underWay++
+	g.pending[g.made] = &pending{target, resolve, reject, g.js.trace()}
+	g.post(wire.Frame{Kind: wire.KindCall, ID: g.made, Head: target.head, Body: body})
+	return promise
+}
+
+// nativeCallSync (tool, arguments) calls one of the engine's own functions and
+// waits. Results of other calls that arrive meanwhile are kept for later.
+func (g *guest) nativeCallSync(args []any) (any, error) {
+	g.made++
+	id := g.made
+	g.post(wire.CallFrame(id, wire.Call{Tool: text(args, 0)}, []byte(text(args, 1))))
+	g.flush()
+	for {
+		f, ok, err := g.received(g.inbox.wait(time.Time{}))
+		switch {
+		case err != nil:
+			return nil, err
+		case ok && f.ID == id:
+			return answer(f), nil
+		case ok:
+			g.stash = append(g.stash, f)
+		}
+	}
+}
+
+// settle fulfils or rejects the promise of the call that f answers.
+func (g *guest) settle(f wire.Frame) error {
+	call, ok := g.pending[f.ID]
+	if !ok {
+		return nil
+	}
+	delete(g.pending, f.ID)
+	defer g.release(call)
+	value, settler := g.outcome(call, f), call.resolve
+	if threw(value) {
+		value, settler = lib.XJS_GetException(g.js.tls, g.js.context), call.reject
+	}
+	defer g.js.free(value)
+	if done := g.js.invoke(settler, value); threw(done) {
+		return g.js.exception()
+	}
+	return nil
+}
+
+func (g *guest) release(call *pending) {
+	g.js.free(call.resolve)
+	g.js.free(call.reject)
+	g.js.freeTrace(call.from)
+}
+
+// outcome is the value of a result. If it is an error, the exception is pending.
+func (g *guest) outcome(call *pending, f wire.Frame) lib.TJSValue {
+	failure := failureOf(f)
+	switch {
+	case failure != nil:
+		return g.throw(call, failure)
+	case hasLongInteger(f.Body):
+		return g.decode(g.revived, f.Body)
+	case utf8.Valid(f.Body):
+		return g.js.parse(f.Body)
+	}
+	return g.decode(g.parsed, f.Body)
+}
+
+// decode is parse for what needs more.
+func (g *guest) decode(parse quickjs.Value, body []byte) lib.TJSValue {
+	text := g.js.newText(body)
+	defer g.js.free(text)
+	if threw(text) {
+		return text
+	}
+	return g.js.invoke(g.js.unwrap(parse), text)
+}
+
+// throw throws the ToolError of a call, with the place of the call.
+func (g *guest) throw(call *pending, failure []byte) (exception lib.TJSValue) {
+	var texts [3]lib.TJSValue
+	for i, text := range [][]byte{failure, []byte(call.target.Server), []byte(call.target.Tool)} {
+		texts[i] = g.js.newText(text)
+		defer g.js.free(texts[i])
+		if threw(texts[i]) {
+			return texts[i]
+		}
+	}
+	g.js.within(call.from, func() { exception = g.js.invoke(g.js.unwrap(g.failed), texts[:]...) })
+	if threw(exception) {
+		return exception
+	}
+	return lib.XJS_Throw(g.js.tls, g.js.context, exception)
+}
+
+// failureOf is the error in a result, as JSON, or nil.
+func failureOf(f wire.Frame) []byte {
+	var head wire.Answer
+	if len(f.Head) == 0 || json.Unmarshal(f.Head, &head) != nil || head.Error == nil {
+		return nil
+	}
+	text, err := json.Marshal(head.Error)
+	if err != nil {
+		return []byte(`{}`)
+	}
+	return text
+}
+
+// answer is a result as callOwnNow takes it: a letter and a text. "v" is JSON,
+// "b" JSON with integers that may be too long for a number, "e" an error as JSON.
+func answer(f wire.Frame) string {
+	if failure := failureOf(f); failure != nil {
+		return "e" + string(failure)
+	}
+	var b strings.Builder
+	b.Grow(1 + len(f.Body))
+	if hasLongInteger(f.Body) {
+		b.WriteString("b")
+	} else {
+		b.WriteString("v")
+	}
+	b.Write(f.Body)
+	return b.String()
+}
+
+// hasLongInteger reports whether JSON holds a run of digits that may be an
+// integer beyond 2^53.
+func hasLongInteger(data []byte) bool {
+	const digits = 16
+	for i := digits - 1; i < len(data); i++ {
+		if !isDigit(data[i]) {
+			i += digits - 1 // nothing that covers this place can be long enough
+			continue
+		}
+		first := i
+		for first > 0 && isDigit(data[first-1]) {
+			first--
+		}
+		last := i
+		for last+1 < len(data) && isDigit(data[last+1]) {
+			last++
+		}
+		if last-first+1 >= digits {
+			return true
+		}
+		i = last + digits
+	}
+	return false
+}
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }

@@ -1,0 +1,40 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"retort/internal/core"
+)
+
+// results answers calls with texts that are at least almost JSON.
+type results []string
+
+func (r results) Call(_ context.Context, c core.Call) (core.Result, error) {
+	var args struct{ I int }
+	err := json.Unmarshal(c.Arguments, &args)
+	return core.Result{Value: json.RawMessage(r[args.I])}, err
+}
+
+// TestResults shows what results become in the program, whichever way is taken
+// to decode them, and that what cannot be decoded is an error of that call.
+func TestResults(t *testing.T) {
+	r := results{
+		`{"a":"grün 👍","b":[1.5,-0,1e3],"__proto__":{"c":1},"a":"twice"}`, `"\ud800\u0000"`, `null`, ` 1 `,
+		"\"a\xffb\xe2\x82\"", "[\"\xff\",12345678901234567890]", `{"then":{"call":1}}`, `12345678901234567`, `{"a":`, `12345678901234567 x`, "\"\xff",
+		strings.Repeat("[", 500) + strings.Repeat("]", 500),
+	}
+	end := runProgram(t, core.Program{Namespaces: demoNamespaces, Code: `
+		const seen = []
+		for (let i = 0; i < 12; i++) {
+			await demo.echo({i}).then((v) => seen.push(typeof v, i === 11 ? JSON.stringify(v).length : v), (e) => seen.push(e.name))
+		}
+		return seen`}, r)
+	want := `["object",{"a":"twice","b":[1.5,0,1000],"__proto__":{"c":1}},"string","\ud800\u0000","object",null,"number",1,` +
+		`"string","a�b��","object",["�",12345678901234567890],"object",{"then":{"call":1}},"bigint",12345678901234567,"SyntaxError","SyntaxError","SyntaxError","object",1000]`
+	if string(end.Value) != want {
+		t.Errorf("%s %v\n%s\nwant\n%s", end.Status, end.Error, end.Value, want)
+	}
+}

@@ -1,0 +1,18 @@
+package guest
+
+import (
+	"flag"
+	"testing"
+
+	"retort/internal/sandbox/guest/guesttest"
+)
+
+var update = flag.Bool("update", false, "write what programs do into package guesttest")
+
+// reference is the runtime whose endings the others are measured by.
+const reference = "quickjs"
+
+func TestPrograms(t *testing.T) {
+	s := guesttest.Suite{Runtime: reference, AtOnce: 2, Update: *update, Run: runProgram}
+	s.Test(t)
+}

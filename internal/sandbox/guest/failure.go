@@ -1,0 +1,226 @@
+package guest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"modernc.org/quickjs"
+
+	"retort/internal/core"
+	"retort/internal/sandbox/wire"
+)
+
+// What stands before and after the code of a program, on its own first and last
+// line. Positions in the first line are corrected for it.
+const (
+	programHead = `(async function (__import, __exports, __meta) {`
+	programTail = "\n})"
+)
+
+// fileName is the name of the program in stack traces: its own, unless that
+// would make them hard to read.
+func (g *guest) fileName() string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/"
+	if name := g.program.Name; name != "" && len(name) <= 100 && strings.Trim(name, plain) == "" {
+		return name
+	}
+	return "program.ts"
+}
+
+// thrownValue is what the prelude's describe says of something thrown.
+type thrownValue struct {
+	Name    string    `json:"name"`    // "TypeError"
+	Message string    `json:"message"` // "not a function"
+	Null    bool      `json:"null"`    // null was thrown
+	Blank   bool      `json:"unreadable"`
+	Kind    core.Kind `json:"kind"` // of a ToolError
+	Server  string    `json:"server"`
+	Tool    string    `json:"tool"`
+	Hint    string    `json:"hint"`
+	Stack   string    `json:"stack"`
+}
+
+// thrown reports what the program threw, or rejected and did not handle. It
+// takes the value over.
+func (g *guest) thrown(value quickjs.Value) wire.Done {
+	g.js.SetMemoryLimit(uintptr(g.program.Memory + 4*ownMemory)) // enough to speak of it
+	defer value.Free()
+	described, err := g.describe.Call(quickjs.UndefinedValue, value)
+	if err != nil {
+		return g.failure(err)
+	}
+	text, _ := described.(string)
+	var t thrownValue
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return g.failure(err)
+	}
+	return g.report(t)
+}
+
+// failure reports an error that ended the program outside of its own functions.
+func (g *guest) failure(err error) wire.Done {
+	if errors.Is(err, errDeadlock) {
+		return failed(&core.Error{Kind: core.KindRuntime, Message: "the program waits for something that never happens",
+			Hint: "it awaits a promise that nothing is left to settle: look for a resolve that is never called"})
+	}
+	var e *quickjs.Error
+	if errors.As(err, &e) {
+		return g.report(thrownValue{Name: e.Name, Message: e.Message, Stack: e.Stack, Null: e.Error() == "null"})
+	}
+	return failed(core.Errorf(core.KindInternal, "guest", "%v", err))
+}
+
+func failed(e *core.Error) wire.Done { return wire.Done{Status: core.StatusError, Error: e} }
+
+// clip bounds a text that the program made.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// report words a failure as a status with an error.
+func (g *guest) report(t thrownValue) wire.Done {
+	if g.outOfMemory(t) {
+		stop := wire.MemoryStop(g.program.Memory)
+		return wire.Done{Status: stop.Status, Error: g.locate(stop.Reason, t.Stack)}
+	}
+	const long, brief = 16 << 10, 1 << 10
+	e := &core.Error{Kind: core.Kind(clip(string(t.Kind), brief)), Server: clip(t.Server, brief), Tool: clip(t.Tool, brief), Hint: clip(t.Hint, long), Message: clip(t.Message, long)}
+	switch {
+	case t.Kind != "":
+	case strings.HasSuffix(t.Message, "stack overflow") && (t.Name == "InternalError" || t.Name == "SyntaxError"):
+		e.Kind, e.Message = core.KindLimit, "the call stack overflowed: functions called each other too deeply"
+		e.Hint = "look for a recursion without an end, or use a loop"
+	default:
+		e.Kind = core.KindRuntime
+		if t.Name != "" {
+			e.Message = strings.TrimSuffix(clip(t.Name, brief)+": "+e.Message, ": ")
+		}
+	}
+	e = g.locate(e, t.Stack)
+	if e.Message == "TypeError: not a function" && !strings.Contains(firstLine(e.Stack), skillFolder) {
+		e.Message = g.nameCallee(e, t.Stack)
+	}
+	return failed(e)
+}
+
+// outOfMemory reports whether something thrown means that the memory is used
+// up. The engine throws an InternalError if it still can, and null if not, or what
+// was thrown cannot be read for want of memory; a string or buffer beyond what it
+// can ever hold is a RangeError.
+func (g *guest) outOfMemory(t thrownValue) bool {
+	switch t.Message {
+	case "out of memory", "string too long":
+		return t.Name == "InternalError"
+	case "invalid string length", "invalid array buffer length":
+		return t.Name == "RangeError"
+	}
+	return (t.Null || t.Blank) && peakMemory() > g.program.Memory/2
+}
+
+// asSyntax is the report of code that does not compile.
+func asSyntax(d wire.Done) wire.Done {
+	if d.Error.Kind == core.KindRuntime {
+		d.Error.Kind = core.KindSyntax
+	}
+	return d
+}
+
+// Compiled when they are needed: most guests end without a failure, and each is
+// a process of its own.
+var (
+	// callees matches what stands before the parenthesis of a call: a name with
+	// members, perhaps members of something that has no name.
+	callees = lazily(`([)\]]\??\.)?[\pL_$][\pL\pN_$]*(?:\??\.[\pL_$#][\pL\pN_$]*)*$`)
+	// builtins matches the first frame of a built-in function.
+	builtins = lazily(`^\s*at (\S+) \(native\)`)
+	// frames matches a line of a stack trace: "    at name (file:line:column)".
+	frames = lazily(`^\s*at (?:(.*) \()?(.+):(\d+):(\d+)\)?$`)
+)
+
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
+// nameCallee gives the message for the engine's "not a function", completed with
+// what is none, read from the code at the place of the call.
+func (g *guest) nameCallee(e *core.Error, stack string) string {
+	if m := builtins().FindStringSubmatch(stack); m != nil {
+		return "TypeError: what was passed to " + m[1] + " is not a function"
+	}
+	lines := strings.Split(g.code, "\n")
+	if e.Line < 1 || e.Line > len(lines) {
+		return e.Message
+	}
+	line := []rune(lines[e.Line-1])
+	name := callees().FindString(string(line[:min(max(e.Column-1, 0), len(line))]))
+	if name == "" {
+		return e.Message
+	}
+	if name[0] == ')' || name[0] == ']' {
+		name = "(intermediate value)" + strings.TrimLeft(name, ")]?")
+	}
+	return "TypeError: " + name + " is not a function"
+}
+
+// locate adds to e the frames of stack that are the program's own, and the
+// position of the innermost.
+func (g *guest) locate(e *core.Error, stack string) *core.Error {
+	const maxFrames = 10
+	c := *e
+	var own []string
+	for line := range strings.Lines(clip(stack, 64<<10)) {
+		m := frames().FindStringSubmatch(strings.TrimRight(line, "\n"))
+		if m == nil || m[2] != g.fileName() && !g.isSkill(m[2]) {
+			continue
+		}
+		row, column := position(m[3], m[4])
+		if c.Line == 0 && m[2] == g.fileName() {
+			c.Line, c.Column = row, column
+		}
+		if own = append(own, frame(m[1], m[2], row, column)); len(own) == maxFrames {
+			break
+		}
+	}
+	c.Stack = strings.Join(own, "\n")
+	return &c
+}
+
+// skillFolder is in the names of all files of skills.
+const skillFolder = "skills/"
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+func (g *guest) isSkill(file string) bool {
+	return slices.ContainsFunc(g.program.Modules, func(m core.Module) bool { return m.File == file })
+}
+
+// position is a position in the program's code, given the one in what was
+// evaluated.
+func position(row, column string) (int, int) {
+	r, _ := strconv.Atoi(row)
+	c, _ := strconv.Atoi(column)
+	if r == 1 {
+		c = max(c-len(programHead), 1)
+	}
+	return r, c
+}
+
+func frame(function, file string, row, column int) string {
+	function = clip(function, 100)
+	if function == "" || function == "<anonymous>" {
+		return fmt.Sprintf("at %s:%d:%d", file, row, column)
+	}
+	return fmt.Sprintf("at %s (%s:%d:%d)", function, file, row, column)
+}

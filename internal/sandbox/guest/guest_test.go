@@ -1,0 +1,56 @@
+package guest
+
+import (
+	"context"
+	"io"
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox/guest/guesttest"
+	"retort/internal/sandbox/wire"
+)
+
+// pipeEnd is the host's end of the connection to a guest in this process.
+type pipeEnd struct {
+	io.ReadCloser
+	io.WriteCloser
+}
+
+func (p pipeEnd) Close() error { return p.WriteCloser.Close() }
+
+// newGuestConn starts a guest in this process.
+func newGuestConn(t testing.TB) *wire.Conn {
+	t.Helper()
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = outW.CloseWithError(Main(inR, outW))
+	}()
+	t.Cleanup(func() {
+		_ = inW.Close()
+		testenv.Receive(t, ended, "the end of a guest whose input has ended")
+	})
+	conn := wire.NewConn(pipeEnd{outR, inW})
+	if _, err := wire.Greet(conn); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func runProgram(t testing.TB, p core.Program, h wire.Host) wire.End {
+	t.Helper()
+	p.Limits = p.Limits.Or(core.Limits{Timeout: testenv.Patience}).Or(core.DefaultLimits())
+	end, err := wire.Serve(context.Background(), newGuestConn(t), p, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return end
+}
+
+// fakeHost has the servers that programs call here.
+type fakeHost = guesttest.Host
+
+var demoNamespaces = guesttest.Namespaces(reference)

@@ -1,0 +1,213 @@
+// Package guesttest has the programs that say what a guest does, in TypeScript and in
+// Python, and runs them: on a guest in this process or another, and in every sandbox. They
+// end in the same way wherever they run.
+//
+// The programs are in the forms that the packages guest and python describe. A file of the
+// folder programs holds any number of them:
+//
+//	=== name | memory=64
+//	the program
+//	--- status kind line:column
+//	the message of the error, or the JSON of the value
+//	warning: what it was warned of
+//	--- output
+//	what it printed
+//	--- on node node22: status kind line:column
+//	the same for runtimes where it ends otherwise
+//
+// After the name may stand limits, in megabytes for memory and in bytes for the result; with
+// "not=bun" a runtime that cannot run it; with "place=any" that the place where it fails is
+// left to chance, and with "warnings=any" whether its calls have been answered when it does.
+package guesttest
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox/wire"
+)
+
+//go:embed programs
+var files embed.FS
+
+// Suite runs all programs of a runtime's language on it.
+type Suite struct {
+	Runtime string // "quickjs", "python", "node", "node22", "bun", "deno"
+	Version string // of Python, which words some errors in its own way in each
+	AtOnce  int    // how many programs run at the same time; one if it is 0
+	Update  bool   // write what programs do into their files
+
+	// Of and Part select programs if RETORT_FULL is not set: those whose index modulo Of is Part.
+	// If Of is 0, all programs run. Own also selects the programs for which the files record an
+	// outcome of this runtime.
+	Of, Part int
+	Own      bool
+
+	// Run runs one program, whose limits are not complete, to its end.
+	Run func(t testing.TB, p core.Program, h wire.Host) wire.End
+}
+
+// Test runs the programs.
+func (s *Suite) Test(t *testing.T) {
+	folder := "programs/javascript"
+	if s.Runtime == python {
+		folder = "programs/python"
+	}
+	all, err := fs.Glob(files, folder+"/*.programs")
+	if err != nil || len(all) < 6 {
+		t.Fatalf("%d files of programs, %v", len(all), err)
+	}
+	for _, file := range all {
+		t.Run(strings.TrimSuffix(path.Base(file), ".programs"), func(t *testing.T) { s.testFile(t, file) })
+	}
+}
+
+func (s *Suite) testFile(t *testing.T, file string) {
+	data, err := files.ReadFile(file)
+	onDisk := filepath.Join(testenv.Root(t), "internal/sandbox/guest/guesttest", file)
+	if s.Update { // another runtime may have been there
+		data, err = os.ReadFile(onDisk)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, _ := strings.Cut("\n"+string(data), "\n=== ")
+	var programs []*program
+	for _, text := range strings.Split(rest, "\n=== ") {
+		programs = append(programs, parse(t, s.reference(), text))
+	}
+	s.testPrograms(t, programs)
+	if !s.Update {
+		return
+	}
+	updated := strings.TrimPrefix(head, "\n")
+	for _, p := range programs {
+		updated += p.String()
+	}
+	if err := os.WriteFile(onDisk, []byte(strings.TrimPrefix(updated, "\n")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testPrograms returns when all of the programs have ended.
+func (s *Suite) testPrograms(t *testing.T, programs []*program) {
+	var all sync.WaitGroup
+	next := make(chan *program)
+	for range max(1, s.AtOnce) {
+		all.Go(func() {
+			for p := range next {
+				t.Run(p.name, func(t *testing.T) { s.test(t, p) })
+			}
+		})
+	}
+	for i, p := range programs {
+		if p.not != s.Runtime && s.chosen(i, p) {
+			next <- p
+		}
+	}
+	close(next)
+	all.Wait()
+}
+
+// chosen reports whether the suite runs p, the program with this index in its file.
+func (s *Suite) chosen(number int, p *program) bool {
+	_, own := p.want[s.Runtime]
+	return s.Of == 0 || s.Update || testenv.Full() || number%s.Of == s.Part || s.Own && own
+}
+
+func (s *Suite) test(t *testing.T, p *program) {
+	h := newHost(s.Runtime)
+	end := s.Run(t, core.Program{Code: p.code, Name: s.fileName(), Limits: p.limits, Namespaces: Namespaces(s.Runtime)}, h)
+	if end.Error != nil && p.anyPlace {
+		end.Error.Line, end.Error.Column, end.Error.Stack = 0, 0, ""
+	}
+	if p.anyWarnings {
+		end.Warnings = nil
+	}
+	got := describe(end)
+	if want := p.expected(s.Runtime); !s.same(got, want) && !s.Update {
+		t.Errorf("%s\ngot:\n%s\nwant:\n%s", p.code, got, want)
+	}
+	p.want[s.Runtime] = got
+}
+
+const python = "python"
+
+// reference is the runtime whose endings the others of its language are measured by.
+func (s *Suite) reference() string {
+	if s.Runtime == python {
+		return python
+	}
+	return "quickjs"
+}
+
+func (s *Suite) fileName() string {
+	if s.Runtime == python {
+		return "program.py"
+	}
+	return "program.ts"
+}
+
+var places = regexp.MustCompile(`:\d+`)
+
+var columns = regexp.MustCompile(`(\d+):\d+`)
+
+// WithoutColumns removes the columns from the positions in a text: "2:16" becomes "2". The column that Bun
+// reports for an error that a call makes varies: it is where the expression begins, or, if garbage
+// was collected before the end of the program was reported, where the arguments begin.
+func WithoutColumns(text string) string { return columns.ReplaceAllString(text, "$1") }
+
+// same reports whether two outcomes are the same. For Bun, columns are not compared. For Python,
+// what is expected comes from 3.11; other versions word some errors differently, and older ones
+// report no columns.
+func (s *Suite) same(got, want string) bool {
+	if s.Runtime == "bun" {
+		return WithoutColumns(got) == WithoutColumns(want)
+	}
+	if s.Runtime != python || strings.HasPrefix(s.Version, "3.11.") || strings.HasPrefix(want, "ok") {
+		return got == want
+	}
+	plain := func(text string) string {
+		text, _, _ = strings.Cut(text, "\n")
+		if strings.HasPrefix(text, "error syntax") {
+			return "error syntax"
+		}
+		return places.ReplaceAllString(text, "")
+	}
+	return plain(got) == plain(want)
+}
+
+// describe is the whole of an ending, as the files have it.
+func describe(end wire.End) string {
+	var b strings.Builder
+	b.WriteString(string(end.Status))
+	if e := end.Error; e != nil {
+		fmt.Fprintf(&b, " %s %d:%d", e.Kind, e.Line, e.Column)
+		if e.Server != "" {
+			fmt.Fprintf(&b, " %s.%s", e.Server, e.Tool)
+		}
+		fmt.Fprintf(&b, "\n%s", e.Message)
+		if e.Stack != "" {
+			fmt.Fprintf(&b, "\n%s", e.Stack)
+		}
+	} else if end.Value != nil {
+		fmt.Fprintf(&b, "\n%s", end.Value)
+	}
+	for _, warning := range end.Warnings {
+		fmt.Fprintf(&b, "\nwarning: %s", warning)
+	}
+	if len(end.Output) > 0 {
+		fmt.Fprintf(&b, "\n--- output\n%s", strings.TrimRight(string(end.Output), "\n"))
+	}
+	return b.String()
+}

@@ -1,0 +1,77 @@
+package guest
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"modernc.org/quickjs"
+
+	"retort/internal/sandbox/guest/js"
+	"retort/internal/sandbox/wire"
+)
+
+// modules are the modules of the prelude as QuickJS compiles them. To read them
+// takes a sixth of the time of compiling their sources.
+type modules map[string][]byte
+
+// Compile writes all modules of the prelude, compiled, for MainCompiled in
+// another process of the same binary. No program may have run in this one.
+func Compile(out io.Writer) error {
+	e, err := newEngine()
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	e.withoutText(true)
+	var all []byte
+	for _, name := range js.Names() {
+		source, err := moduleSource(name)
+		if err != nil {
+			return err
+		}
+		code, err := e.Compile(source, quickjs.EvalGlobal)
+		if err != nil {
+			return fmt.Errorf("guest: %s: %w", name, err)
+		}
+		all = appendPart(appendPart(all, []byte(name)), code)
+	}
+	_, err = out.Write(all)
+	return err
+}
+
+func appendPart(to, part []byte) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(part))), part...)
+}
+
+var errModules = errors.New("guest: these are no compiled modules")
+
+// receiveModules reads what Compile has written, from the first frame.
+func receiveModules(conn *wire.Conn) (modules, error) {
+	conn.Accept(wire.HarnessSizes())
+	f, err := conn.Read()
+	if err != nil {
+		return nil, err
+	}
+	found := modules{}
+	for rest := f.Body; len(rest) > 0; {
+		var name, code []byte
+		if name, rest = cutPart(rest); name == nil {
+			return nil, errModules
+		}
+		if code, rest = cutPart(rest); code == nil {
+			return nil, errModules
+		}
+		found[string(name)] = code
+	}
+	return found, nil
+}
+
+func cutPart(b []byte) (part, rest []byte) {
+	size, n := binary.Uvarint(b)
+	if n <= 0 || size > uint64(len(b)-n) {
+		return nil, nil
+	}
+	return b[n : n+int(size)], b[n+int(size):]
+}

@@ -1,0 +1,68 @@
+// Package nodejs makes Node.js, Bun and Deno guests: runtimes for programs that
+// compute much. It holds the script that such a process runs, and how it is
+// started. The script speaks package wire on descriptors 0 and 1, gives programs
+// the same surroundings as package guest does, and ends when its input does,
+// unless the program is busy; then only killing the process ends it.
+//
+// What the script takes away from a program is taken away so that programs
+// behave alike everywhere. It is no wall: the process must be in one.
+package nodejs
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"retort/internal/sandbox/guest/js"
+)
+
+//go:embed *.js
+var files embed.FS
+
+// FileName is the name of the file that holds Source, in a directory without
+// package.json, as those above it.
+const FileName = "main.js"
+
+// Source is the whole script, which reads no other file. It is the same for all
+// runtimes: a classic script and a module at once.
+func Source() ([]byte, error) {
+	modules := map[string]string{}
+	for _, name := range js.Names() {
+		source, err := js.Source(name)
+		if err != nil {
+			return nil, err
+		}
+		modules[name] = source
+	}
+	own, err := fs.ReadDir(files, ".")
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range own { // in the place of those of the same name
+		source, err := files.ReadFile(e.Name())
+		if err != nil {
+			return nil, err
+		}
+		modules[strings.TrimSuffix(e.Name(), ".js")] = string(source)
+	}
+	return join(modules), nil
+}
+
+// join makes one script of modules and of the one that evaluates the first.
+func join(modules map[string]string) []byte {
+	var b strings.Builder
+	b.WriteString("(function (load) {\n'use strict';\nconst modules = {\n__proto__: null,\n")
+	for _, name := range slices.Sorted(maps.Keys(modules)) {
+		if name != boot {
+			fmt.Fprintf(&b, "%s(require, exports, native) {\n%s},\n", name, modules[name])
+		}
+	}
+	fmt.Fprintf(&b, "};\n%s})(globalThis.process?.getBuiltinModule ?? require);\n", modules[boot])
+	return []byte(b.String())
+}
+
+// boot is the module that evaluates the others.
+const boot = "boot"

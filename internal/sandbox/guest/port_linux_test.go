@@ -1,0 +1,196 @@
+package guest
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox/wire"
+)
+
+// ports are the kinds of ports: over one file, as in a machine, and over two.
+var ports = map[string]func(*testing.T) (in, out, hostIn, hostOut *os.File){
+	"a socket": func(t *testing.T) (in, out, hostIn, hostOut *os.File) {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		guest, host := os.NewFile(uintptr(pair[0]), "guest"), os.NewFile(uintptr(pair[1]), "host")
+		return guest, guest, host, host
+	},
+	"pipes": func(t *testing.T) (in, out, hostIn, hostOut *os.File) {
+		in, hostOut, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hostIn, out, err = os.Pipe(); err != nil {
+			t.Fatal(err)
+		}
+		return in, out, hostIn, hostOut
+	},
+}
+
+// both are the two directions of a connection.
+type both struct{ in, out *os.File }
+
+func (b both) Read(data []byte) (int, error)  { return b.in.Read(data) }
+func (b both) Write(data []byte) (int, error) { return b.out.Write(data) }
+func (b both) Close() error {
+	_ = b.in.Close()
+	_ = b.out.Close()
+	return nil
+}
+
+// eachPort runs a test with a port of each kind, whose other side is a connection of the test's.
+func eachPort(t *testing.T, test func(t *testing.T, p *port, host *wire.Conn)) {
+	for name, files := range ports {
+		t.Run(name, func(t *testing.T) {
+			in, out, hostIn, hostOut := files(t)
+			p, ok := openPort(in, out)
+			if !ok {
+				t.Fatal("this is no port")
+			}
+			host := wire.NewConn(both{hostIn, hostOut})
+			t.Cleanup(func() { _, _ = host.Close(), both{in, out}.Close() })
+			p.conn.Accept(wire.GuestSizes())
+			host.Accept(wire.Sizes{wire.KindCall: 16 << 20})
+			test(t, p, host)
+		})
+	}
+}
+
+func result(id uint32, size int) wire.Frame {
+	return wire.Frame{Kind: wire.KindResult, ID: id, Body: bytes.Repeat([]byte("1"), size)}
+}
+
+// TestPortBothFull has both sides send more than fits between them, while the host listens
+// only when it could send all it has.
+func TestPortBothFull(t *testing.T) { eachPort(t, portBothFull) }
+
+func portBothFull(t *testing.T, p *port, host *wire.Conn) {
+	const frames, size = 64, 256 << 10
+	done := make(chan error, 1)
+	go func() {
+		err := host.Send(wire.Frame{Kind: wire.KindStart})
+		for i := range frames {
+			if err == nil {
+				err = host.Send(result(uint32(i), size))
+			}
+		}
+		for range frames {
+			if err == nil {
+				_, err = host.Read()
+			}
+		}
+		done <- err
+	}()
+	if f, ok, _ := p.wait(time.Time{}); !ok || f.Kind != wire.KindStart {
+		t.Fatalf("%v %v", f.Kind, ok)
+	}
+	for i := range frames {
+		if err := p.conn.Send(wire.Frame{Kind: wire.KindCall, ID: uint32(i), Body: make([]byte, size)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range frames {
+		if f, ok, open := p.wait(time.Time{}); !ok || !open || f.ID != uint32(i) || len(f.Body) != size {
+			t.Fatalf("frame %d: %d, %d bytes, %v %v", i, f.ID, len(f.Body), ok, open)
+		}
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPortWaits shows when a port has something, and when it has nothing any more.
+func TestPortWaits(t *testing.T) { eachPort(t, portWaits) }
+
+func portWaits(t *testing.T, p *port, host *wire.Conn) {
+	if _, ok, open := p.wait(time.Now().Add(time.Millisecond)); ok || !open || p.some() {
+		t.Errorf("something came, or the host is gone: %v %v", ok, open)
+	}
+	for _, f := range []wire.Frame{{Kind: wire.KindStart}, result(1, 5), result(2, 5)} {
+		if err := host.Send(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !p.some() {
+		t.Error("nothing has come")
+	}
+	for i := range uint32(3) {
+		f, ok, open := p.wait(time.Time{})
+		if !ok || !open || f.ID != i {
+			t.Errorf("frame %d: %v %v %v", i, f, ok, open)
+		}
+	}
+	if _, ok, open := p.take(); ok || !open {
+		t.Errorf("%v %v", ok, open)
+	}
+	_ = host.Send(wire.Frame{Kind: wire.KindStart}) // a second program
+	if _, ok, open := p.wait(time.Time{}); ok || open {
+		t.Errorf("a second program came: %v %v", ok, open)
+	}
+}
+
+// TestPortGone has the host go while it is waited for.
+func TestPortGone(t *testing.T) { eachPort(t, portGone) }
+
+func portGone(t *testing.T, p *port, host *wire.Conn) {
+	go host.Close()
+	if _, ok, open := p.wait(time.Time{}); ok || open {
+		t.Errorf("%v %v", ok, open)
+	}
+	if _, ok, open := p.wait(time.Time{}); ok || open {
+		t.Errorf("the host is back: %v %v", ok, open)
+	}
+}
+
+// TestPortHangUp has the host go while nobody reads, but not when it only says much.
+func TestPortHangUp(t *testing.T) { eachPort(t, portHangUp) }
+
+func portHangUp(t *testing.T, p *port, host *wire.Conn) {
+	if err := host.Send(result(1, 5)); err != nil {
+		t.Fatal(err)
+	}
+	if p.poll(unix.POLLIN, time.Time{}) != nil || p.hungUp(&unix.Timespec{}) {
+		t.Error("unread data from the host is taken for a hang-up")
+	}
+	gone := make(chan struct{})
+	go func() {
+		p.hangUp()
+		close(gone)
+	}()
+	_ = host.Close()
+	testenv.Receive(t, gone, "hangUp to return after the host has closed")
+}
+
+// TestOpenPort takes nothing for a port that is not one.
+func TestOpenPort(t *testing.T) {
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	defer out.Close()
+	nothing, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nothing.Close()
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for what, to := range map[string]io.Writer{"a buffer": &bytes.Buffer{}, "a file": file, "a device beside a pipe": nothing} {
+		if _, ok := openPort(in, to); ok {
+			t.Error(what, "is a port")
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package guest
+
+import (
+	"fmt"
+
+	"modernc.org/quickjs"
+
+	"retort/internal/sandbox/guest/js"
+)
+
+// compile is the function that a module of the prelude is. Only those that main
+// requires are evaluated before the program; the others when they are first
+// used.
+func (g *guest) compile(name string) (quickjs.Value, error) {
+	if code, ok := g.compiled[name]; ok {
+		return g.js.EvalBytecodeValue(code)
+	}
+	source, err := moduleSource(name)
+	if err != nil {
+		return quickjs.Value{}, err
+	}
+	g.js.withoutText(true)
+	defer g.js.withoutText(false)
+	return g.js.EvalValue(source, quickjs.EvalGlobal)
+}
+
+// moduleSource is a script whose value is the function that a module is.
+func moduleSource(name string) (string, error) {
+	source, err := js.Source(name)
+	return "(function (require, exports, native) {\n" + source + "\n})", err
+}
+
+// load evaluates the prelude and takes from it what the loop needs.
+func (g *guest) load() error {
+	if err := g.register(); err != nil {
+		return err
+	}
+	names := make([]any, 0, len(g.natives()))
+	for _, n := range g.natives() {
+		names = append(names, n.name)
+	}
+	boot, err := g.js.EvalValue(bootstrap, quickjs.EvalGlobal)
+	if err != nil {
+		return fmt.Errorf("guest: bootstrap: %w", err)
+	}
+	defer boot.Free()
+	main, err := boot.CallValue(quickjs.UndefinedValue, names...)
+	if err != nil {
+		return fmt.Errorf("guest: prelude: %w", err)
+	}
+	defer main.Free()
+	for name, function := range map[string]*quickjs.Value{
+		"preload": &g.preload, "prepare": &g.prepare, "importModule": &g.importModule, "exported": &g.exported, "startLater": &g.startLater,
+		"parsed": &g.parsed, "revived": &g.revived, "failed": &g.failed, "fire": &g.fire, "finish": &g.finish, "describe": &g.describe,
+	} {
+		atom, err := g.js.NewAtom(name)
+		if err != nil {
+			return err
+		}
+		if *function, err = main.GetPropertyValue(atom); err != nil {
+			return fmt.Errorf("guest: prelude: %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// bootstrap collects the Go functions, whose names are its arguments, takes
+// them away from the global object, and makes the loader of modules.
+const bootstrap = `'use strict'; (function (...names) {
+	const native = { __proto__: null }, loaded = { __proto__: null };
+	for (const name of names) {
+		native[name] = globalThis[name];
+		delete globalThis[name];
+	}
+	function require(name) {
+		if (!(name in loaded)) {
+			loaded[name] = { __proto__: null };
+			native.compile(name)(require, loaded[name], native);
+		}
+		return loaded[name];
+	}
+	return require('main');
+})`
+
+// warm are the modules that most programs use.
+var warm = []string{"inspect", "console", "losses"}
+
+// preloadWarm evaluates modules that the program is likely to use, while it is
+// waited for.
+func (g *guest) preloadWarm() {
+	for _, name := range warm {
+		if g.inbox.some() {
+			return
+		}
+		_, _ = g.preload.Call(quickjs.UndefinedValue, name) // fails again when it is used
+	}
+}

@@ -1,0 +1,17 @@
+package python
+
+import (
+	"flag"
+	"testing"
+
+	"retort/internal/sandbox/guest/guesttest"
+)
+
+var update = flag.Bool("update", false, "write what programs do into package guesttest")
+
+// TestPrograms runs every second program. The tests of package process run the others.
+func TestPrograms(t *testing.T) {
+	s := newStarter(t)
+	suite := guesttest.Suite{Runtime: "python", Version: s.version, AtOnce: 4, Update: *update, Run: s.run, Of: 2, Part: 1}
+	suite.Test(t)
+}

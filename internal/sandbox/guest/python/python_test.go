@@ -1,0 +1,121 @@
+package python
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox/guest/guesttest"
+	"retort/internal/sandbox/wire"
+)
+
+// guestProcess is a guest in a process of its own, without walls.
+type guestProcess struct {
+	in     *os.File
+	out    *guesttest.Overheard
+	cmd    *exec.Cmd
+	stderr strings.Builder
+}
+
+func (g *guestProcess) Read(b []byte) (int, error)  { return g.out.Read(b) }
+func (g *guestProcess) Write(b []byte) (int, error) { return g.in.Write(b) }
+
+func (g *guestProcess) Close() error {
+	_ = g.in.Close()
+	return g.out.Close()
+}
+
+// interpreter is the Python to test with: that of RETORT_PYTHON, or python3.
+func interpreter(t testing.TB) string {
+	if path := os.Getenv("RETORT_PYTHON"); path != "" {
+		return path
+	}
+	found := testenv.Need(t, "python")
+	// What version managers put into PATH takes long to start.
+	if real, err := exec.Command(found, "-c", "import sys; print(sys.executable)").Output(); err == nil {
+		return strings.TrimSpace(string(real))
+	}
+	return found
+}
+
+// folder has the guest's files in it.
+func folder(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, data := range Files() {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o444); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// starter starts guests.
+type starter struct{ python, dir, version string }
+
+func newStarter(t testing.TB) starter {
+	t.Helper()
+	python := interpreter(t)
+	version, err := exec.Command(python, "-c", "import platform; print(platform.python_version())").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return starter{python, folder(t), strings.TrimSpace(string(version))}
+}
+
+// start starts a guest, which has greeted when it returns.
+func (s starter) start(t testing.TB) (*wire.Conn, *guestProcess) {
+	t.Helper()
+	in, toGuest, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromGuest, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &guestProcess{in: toGuest, out: &guesttest.Overheard{ReadCloser: fromGuest}, cmd: exec.Command(s.python, "-I", "-S", "-B", filepath.Join(s.dir, Main))}
+	g.cmd.Env, g.cmd.Dir = []string{}, "/"
+	g.cmd.Stdin, g.cmd.Stdout, g.cmd.Stderr = in, out, &g.stderr
+	if err := g.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = in.Close(), out.Close()
+	conn := wire.NewConn(g)
+	t.Cleanup(func() { ends(t, g) })
+	ready, err := wire.Greet(conn)
+	if err != nil || ready.Runtime != "python" || !strings.HasPrefix(ready.Version, "3.") {
+		t.Fatalf("%+v %v", ready, err)
+	}
+	return conn, g
+}
+
+// ends waits for the end of a guest whose input has ended.
+func ends(t testing.TB, g *guestProcess) {
+	_ = g.Close()
+	if _ = g.cmd.Wait(); g.stderr.Len() > 0 {
+		t.Errorf("standard error: %s", g.stderr.String())
+	}
+}
+
+func (s starter) run(t testing.TB, p core.Program, h wire.Host) wire.End {
+	t.Helper()
+	p.Limits = p.Limits.Or(core.Limits{Timeout: testenv.Patience}).Or(core.DefaultLimits())
+	conn, g := s.start(t)
+	end, err := wire.Serve(context.Background(), conn, p, h)
+	if err != nil {
+		_ = g.cmd.Wait()
+		t.Fatalf("%s\n%v: %v: %s", p.Code, err, g.cmd.ProcessState, g.stderr.String())
+	}
+	return end
+}
+
+// fakeHost has the servers that programs call here.
+type fakeHost = guesttest.Host
+
+var demoNamespaces = guesttest.Namespaces("python")

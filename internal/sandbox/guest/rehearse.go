@@ -1,0 +1,83 @@
+package guest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	lib "modernc.org/libquickjs"
+	"modernc.org/quickjs"
+
+	"retort/internal/core"
+	"retort/internal/sandbox/wire"
+)
+
+// rehearsal does what programs do, and leaves nothing behind.
+const rehearsal = `(async function () {
+	'use strict';
+	class Row { #n = 1; constructor(id, ...rest) { this.id = id; this.rest = rest; } get n() { return this.#n; } }
+	const wait = async (value) => { await null; return value; };
+	const rows = Array.from({ length: 3 }, (_, i) => new Row(i, 'a', i / 2));
+	let sum = 0, text = '';
+	for (const { id, rest: [first, half = 0], n } of rows) { sum += await wait(id * half + n); text += ` + "`${first}-${id}`" + `; }
+	for (let i = 0; i < rows.length; i++) { try { if (i === 1) { throw new Error('x'); } sum += i; } catch (e) { text += e.message; } finally { sum -= 1; } }
+	const all = await Promise.all(rows.map(async (row) => ({ ...row, text: await wait(text) })));
+	const byId = Object.fromEntries(all.filter((row) => row.id > 0).map((row) => [row.id, row]));
+	const [most] = Object.values(byId).sort((a, b) => b.id - a.id);
+	const back = JSON.parse(JSON.stringify({ most, sum, on: true, off: null, list: [1, 'two', 3.5] }));
+	return typeof back.sum === 'number' && /^a-\d/.test(text) && new Map([[most?.id ?? 0, back]]).size === 1;
+})`
+
+// wake is done once this guest is the copy that will run a program, and has time.
+func (g *guest) wake() error { return errors.Join(g.reseed(), g.rehearse()) }
+
+// rehearse has an emulator of a processor see the code that programs will need, while there is
+// none: a copy of a machine remembers what was in its memory, and not what was translated.
+func (g *guest) rehearse() error {
+	function, ok, err := g.js.evaluate(rehearsal, "rehearsal")
+	if err != nil || !ok {
+		return errors.Join(err, errRehearsal)
+	}
+	defer function.Free()
+	promise, err := function.CallValue(quickjs.UndefinedValue)
+	if err != nil {
+		return err
+	}
+	defer promise.Free()
+	if err := g.rehearseCall(); err != nil {
+		return err
+	}
+	value, fulfilled, settled := g.js.settled(promise)
+	defer value.Free()
+	if good, err := value.Any(); !settled || !fulfilled || err != nil || good != true {
+		return errRehearsal
+	}
+	return nil
+}
+
+var errRehearsal = errors.New("guest: the rehearsal went wrong")
+
+// rehearseCall sends a call to nobody, and takes the answer.
+func (g *guest) rehearseCall() error {
+	conn := wire.NewConn(&duplex{&bytes.Buffer{}, &bytes.Buffer{}})
+	if err := conn.Send(wire.CallFrame(1, wire.Call{Server: "s", Tool: "t"}, []byte("{}"))); err != nil {
+		return err
+	}
+	start, err := json.Marshal(wire.Start{})
+	if err == nil {
+		err = json.Unmarshal(start, &wire.Start{})
+	}
+	if err != nil {
+		return err
+	}
+	wire.DoneFrame(wire.Done{Status: core.StatusOK, HasValue: true}, []byte("1"))
+	promise, resolve, reject := g.js.promise()
+	if threw(promise) {
+		return g.js.exception()
+	}
+	answer := g.outcome(&pending{target: &target{}}, wire.Frame{Body: []byte(`{"a":[1]}`)})
+	for _, v := range []lib.TJSValue{g.js.invoke(resolve, answer), answer, reject, resolve, promise} {
+		g.js.free(v)
+	}
+	return g.drain()
+}

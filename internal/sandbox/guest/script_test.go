@@ -1,0 +1,229 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox/guest/guesttest"
+	"retort/internal/sandbox/guest/nodejs"
+	"retort/internal/sandbox/wire"
+)
+
+// runner runs a program in a process or machine of its own.
+type runner func(t testing.TB, p core.Program, h wire.Host) wire.End
+
+// onAll runs a test on QuickJS and on every other runtime that the machine has,
+// without walls around it.
+func onAll(t *testing.T, test func(t *testing.T, runProgram runner)) {
+	t.Run(reference, func(t *testing.T) { test(t, runProgram) })
+	onScripted(t, func(t *testing.T, r *scripted) { test(t, r.run) })
+}
+
+func onScripted(t *testing.T, test func(t *testing.T, r *scripted)) {
+	for _, name := range []string{"node", "node22", "bun", "deno"} {
+		t.Run(name, func(t *testing.T) {
+			if !*update {
+				t.Parallel()
+			}
+			test(t, newScripted(t, name))
+		})
+	}
+}
+
+// TestProgramsOnRuntimes runs each program on one of the runtimes. Bun, which has an engine of its
+// own, also runs the programs that end differently on it.
+func TestProgramsOnRuntimes(t *testing.T) {
+	parts := map[string]int{"node": 0, "bun": 1, "deno": 2}
+	onScripted(t, func(t *testing.T, r *scripted) {
+		s := guesttest.Suite{Runtime: r.name, AtOnce: 2, Update: *update, Run: r.run, Of: 3, Part: parts[r.name], Own: r.name == "bun"}
+		if r.name == "node22" { // node and deno have the same engine, so fewer programs suffice
+			s.Of = 12
+		}
+		s.Test(t)
+	})
+}
+
+// TestIdleProcessEnds closes the input of processes that wait: for a program, for
+// a result, for a timer.
+func TestIdleProcessEnds(t *testing.T) {
+	onScripted(t, func(t *testing.T, r *scripted) {
+		for _, code := range []string{"", "await demo.slow({ms: 3600000})", "await sleep(3600000)", "demo.slow({ms: 3600000}); await sleep(3600000)"} {
+			p := r.start(t, 64<<20)
+			if code != "" {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				program := core.Program{Code: "await demo.echo(1); " + code, Namespaces: demoNamespaces, Limits: core.DefaultLimits()}
+				if _, err := wire.Serve(ctx, p.Conn, program, &endingAfterEcho{cancel: cancel}); err != nil {
+					t.Errorf("%s: %v", code, err)
+				}
+			}
+			if err := p.end(t); err != nil {
+				t.Errorf("%s: %v\n%s", code, err, p.stderr.String())
+			}
+		}
+	})
+}
+
+// endingAfterEcho is a Host that cancels a program a moment after the program has called echo.
+type endingAfterEcho struct {
+	fakeHost
+	cancel func()
+}
+
+func (h *endingAfterEcho) Call(ctx context.Context, c core.Call) (core.Result, error) {
+	if c.Tool == "echo" {
+		time.AfterFunc(20*time.Millisecond, h.cancel)
+	}
+	return h.fakeHost.Call(ctx, c)
+}
+
+// TestBusyProgramIsHeard checks that the output of a program in an endless loop arrives, and that the
+// program can be cancelled then.
+func TestBusyProgramIsHeard(t *testing.T) {
+	onScripted(t, func(t *testing.T, r *scripted) {
+		p := r.start(t, 64<<20)
+		defer func() {
+			_ = p.cmd.Process.Kill()
+			_ = p.cmd.Wait()
+		}()
+		program := core.Program{Code: "console.log('before'); for (;;);", Limits: core.Limits{Timeout: testenv.Patience}.Or(core.DefaultLimits())}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		p.out.Tell("before\n", cancel)
+		end, err := wire.Serve(ctx, p.Conn, program, &fakeHost{})
+		if err != nil || end.Status != core.StatusCancelled || string(end.Output) != "before\n" {
+			t.Errorf("%+v, %v", end, err)
+		}
+	})
+}
+
+// TestLargeOutput prints more at once than fits into a frame.
+func TestLargeOutput(t *testing.T) {
+	onAll(t, func(t *testing.T, runProgram runner) {
+		end := runProgram(t, core.Program{Code: "console.log('x' + '😀'.repeat(100_000))"}, &fakeHost{})
+		if want := "x" + strings.Repeat("😀", 100_000) + "\n"; end.Status != core.StatusOK || string(end.Output) != want {
+			t.Errorf("%s %v, %d bytes", end.Status, end.Error, len(end.Output))
+		}
+	})
+}
+
+// scripted starts processes of one runtime.
+type scripted struct {
+	nodejs.Runtime
+	name       string // as in testenv
+	path, main string
+}
+
+func newScripted(t testing.TB, name string) *scripted {
+	t.Helper()
+	r := &scripted{name: name, path: testenv.Need(t, name), main: filepath.Join(t.TempDir(), nodejs.FileName)}
+	for _, known := range nodejs.Runtimes() {
+		if known.Name == strings.TrimSuffix(name, "22") {
+			r.Runtime = known
+		}
+	}
+	if name == "node" {
+		needNode20(t, r.path)
+	}
+	source, err := nodejs.Source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(r.main, source, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// needNode20 skips the test if the machine's own Node is too old, which many are.
+func needNode20(t testing.TB, path string) {
+	t.Helper()
+	out, err := exec.Command(path, "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	major, _, _ := strings.Cut(strings.TrimPrefix(string(out), "v"), ".")
+	if n, _ := strconv.Atoi(major); n < 20 {
+		t.Skipf("this Node is too old: %s", out)
+	}
+}
+
+// scriptProcess is one process that awaits its program.
+type scriptProcess struct {
+	*wire.Conn
+	cmd    *exec.Cmd
+	out    *guesttest.Overheard
+	stderr bytes.Buffer
+}
+
+func (r *scripted) start(t testing.TB, memory int64) *scriptProcess {
+	t.Helper()
+	p := &scriptProcess{cmd: exec.CommandContext(testenv.Context(t), r.path, append(r.Args(memory), r.main)...)}
+	p.cmd.Env, p.cmd.Dir, p.cmd.Stderr = []string{}, filepath.Dir(r.main), &p.stderr
+	stdin, err := p.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.out = &guesttest.Overheard{ReadCloser: stdout}
+	p.Conn = wire.NewConn(processPipes{p.out, stdin})
+	ready, err := wire.Greet(p.Conn)
+	if err != nil || ready.Runtime != r.Name {
+		_ = p.end(t)
+		t.Fatalf("%v %v\n%s", ready, err, p.stderr.String())
+	}
+	return p
+}
+
+// processPipes are the host's ends of the pipes of a process. To close them ends
+// a read of what a busy process does not write.
+type processPipes struct {
+	io.ReadCloser
+	io.WriteCloser
+}
+
+func (p processPipes) Close() error { return errors.Join(p.WriteCloser.Close(), p.ReadCloser.Close()) }
+
+// end closes the input, at which the process must end by itself.
+func (p *scriptProcess) end(t testing.TB) error {
+	t.Helper()
+	_ = p.Close()
+	return p.cmd.Wait()
+}
+
+func (r *scripted) run(t testing.TB, program core.Program, h wire.Host) wire.End {
+	t.Helper()
+	program.Limits = program.Limits.Or(core.Limits{Timeout: testenv.Patience}).Or(core.DefaultLimits())
+	p := r.start(t, program.Limits.Memory)
+	end, err := wire.Serve(context.Background(), p.Conn, program, h)
+	failed := p.end(t)
+	if errors.Is(err, wire.ErrGone) && failed != nil && nodejs.OutOfMemory(p.stderr.String()) {
+		stop := wire.MemoryStop(program.Limits.Memory) // as a backend does
+		return wire.End{Status: stop.Status, Error: stop.Reason, Output: end.Output}
+	}
+	if err != nil || failed != nil {
+		t.Errorf("%s:\n%v, %v\n%s", program.Code, err, failed, p.stderr.String())
+	}
+	return end
+}
+
+func TestLosses(t *testing.T) {
+	onAll(t, func(t *testing.T, runProgram runner) { guesttest.TestLosses(t, reference, runProgram) })
+}

@@ -1,0 +1,52 @@
+// Package vminit is the first process of a virtual machine: it makes the machine fit
+// for a guest, starts that behind the walls that a child of the engine's has, and says
+// how it ended. The machine has no disk and no network: what it is made of is one archive
+// in memory, and the only ways out are two ports of a serial device, or of a vsock. One is the
+// guest's wire; over the other, the host tells a machine that was just woken what time it is,
+// and gives it random numbers that no other machine has.
+package vminit
+
+import "retort/internal/sandbox/confine"
+
+const (
+	// Argument is the first argument of the process, which the kernel starts with it.
+	Argument = "machine"
+	// RestoredArgument follows that of a guest which may be copied while it waits: what it
+	// has drawn at random before its program came is the same in every copy.
+	RestoredArgument = "restored"
+	// ConfigPath is where a Config lies in the archive, as JSON.
+	ConfigPath = "/machine.json"
+	// Program is where this binary lies.
+	Program = "/retort"
+	// WirePort and ControlPort are the names of the ports.
+	WirePort, ControlPort = "retort.wire", "retort.control"
+	// WireVsock and ControlVsock are the ports of a vsock at which the machine listens.
+	WireVsock, ControlVsock = 1024, 1025
+)
+
+// Config says what a machine is for.
+type Config struct {
+	Modules []string     // of the kernel, to be loaded in this order
+	Command []string     // arguments of Program that make a guest of it, behind its walls
+	Plan    confine.Plan // the walls
+	// Vsock has the host connect to a vsock, and not open ports of a serial device. Connections
+	// end when the machine is kept: then the host makes others.
+	Vsock bool
+	// Commands has the machine wait for an Order on its wire, and run that instead of a guest.
+	Commands bool
+}
+
+// Wake is what the host says to a machine that it has just woken, as a line of JSON. The
+// answer is an empty line.
+type Wake struct {
+	Now  int64  // nanoseconds since 1970
+	Seed []byte // at least 32 bytes
+}
+
+// End is what a machine says when its guest has ended, as a line of JSON.
+type End struct {
+	Status int    // exit status, or -1
+	Signal int    // that ended the guest, or 0
+	Stderr string // its first bytes
+	Failed string // why there was no guest; empty if there was one
+}

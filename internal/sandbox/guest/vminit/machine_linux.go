@@ -1,0 +1,342 @@
+package vminit
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/sandbox/confine"
+)
+
+const (
+	maxStderr = 8 << 10
+	// Who a program is, inside of its namespace and in the machine: as in package process.
+	inside, nobody = 1000, 65534
+	// portsAppear is how long the kernel may take to find its devices.
+	portsAppear = 20 * time.Second
+)
+
+// Main is the whole process. In a machine it never returns: with it, the machine ends.
+func Main() error {
+	control, err := serve()
+	if err != nil && control != nil {
+		say(control, End{Status: -1, Failed: err.Error()})
+	}
+	if os.Getpid() != 1 {
+		return err
+	}
+	time.Sleep(time.Second) // the host ends the machine when it has read that
+	return errors.Join(err, unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART))
+}
+
+// serve returns when the guest has ended and the host knows how.
+func serve() (control io.Writer, err error) {
+	if os.Getpid() != 1 {
+		return nil, errors.New("this is the first process of a machine, and of use nowhere else")
+	}
+	if err := errors.Join(root(), mounts()); err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(ConfigPath)
+	if err != nil {
+		return nil, err
+	}
+	var c Config
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, err
+	}
+	for _, m := range c.Modules {
+		if err := load(m); err != nil {
+			return nil, fmt.Errorf("module %s: %w", m, err)
+		}
+	}
+	control, wire, err := c.ports()
+	if err != nil {
+		return control, err
+	}
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0)
+	if c.Commands {
+		return control, c.obey(wire)
+	}
+	return control, c.run(wire, control)
+}
+
+// ports opens the ways out. The control is there also after a failure, if it can be.
+func (c *Config) ports() (control io.Writer, wire *os.File, err error) {
+	if c.Vsock {
+		return vsocks()
+	}
+	file, err := port(ControlPort)
+	if err != nil {
+		return nil, nil, err
+	}
+	wire, err = port(WirePort)
+	if err == nil {
+		go wakes(file)
+	}
+	return file, wire, err
+}
+
+// memory opens what the host sees of the machine's memory, too. The kernel keeps away from it.
+func memory(at int64) (*os.File, error) {
+	f, err := os.OpenFile("/dev/mem", os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(at, io.SeekStart); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// root makes the root of the machine one that can be changed for another, which that of
+// the archive cannot: the walls do that.
+func root() error {
+	const place = "/mnt"
+	if err := os.MkdirAll(place, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount("/", place, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mount the root once more: %w", err)
+	}
+	if err := os.Chdir(place); err != nil {
+		return err
+	}
+	if err := unix.Mount(".", "/", "", unix.MS_MOVE, ""); err != nil {
+		return fmt.Errorf("move the root: %w", err)
+	}
+	return errors.Join(unix.Chroot("."), os.Chdir("/"))
+}
+
+// mounts makes what every program in Linux takes for granted.
+func mounts() error {
+	for _, m := range []struct{ kind, target string }{{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"}, {"tmpfs", "/tmp"}} {
+		if err := os.MkdirAll(m.target, 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount(m.kind, m.target, m.kind, unix.MS_NOSUID|unix.MS_NOEXEC, ""); err != nil && err != unix.EBUSY {
+			return fmt.Errorf("mount %s: %w", m.target, err)
+		}
+	}
+	return nil
+}
+
+// load loads a module of the kernel's; one that is there already is as good.
+func load(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.FinitModule(int(f.Fd()), "", 0); err != nil && err != unix.EEXIST {
+		return err
+	}
+	return nil
+}
+
+// port opens a port by its name, as soon as the kernel has found it.
+func port(name string) (*os.File, error) {
+	for end := time.Now().Add(portsAppear); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		files, _ := filepath.Glob("/sys/class/virtio-ports/*/name")
+		for _, file := range files {
+			said, _ := os.ReadFile(file)
+			if strings.TrimSpace(string(said)) != name {
+				continue
+			}
+			fd, err := unix.Open("/dev/"+filepath.Base(filepath.Dir(file)), unix.O_RDWR|unix.O_CLOEXEC, 0)
+			if err == unix.ENOENT || err == unix.ENXIO {
+				break // not quite yet
+			}
+			if err != nil {
+				return nil, err
+			}
+			return os.NewFile(uintptr(fd), name), nil
+		}
+	}
+	return nil, fmt.Errorf("the machine has no port %s: %w", name, fs.ErrNotExist)
+}
+
+// run runs the guest to its end.
+func (c *Config) run(wire *os.File, control io.Writer) error {
+	cmd := exec.Command(Program, append([]string{confine.Argument}, c.Command...)...)
+	cmd.Stdin, cmd.Stdout = wire, wire
+	var more []*os.File
+	if c.Plan.Ring {
+		shared, err := memory(c.Plan.RingAt)
+		if err != nil {
+			return err
+		}
+		defer shared.Close()
+		more = append(more, shared)
+	}
+	stderr := &head{}
+	cmd.Stderr = stderr
+	err := begin(cmd, c.Plan, more...)
+	_ = wire.Close()
+	if err != nil {
+		return err
+	}
+	_ = cmd.Wait() // how it ended is in ProcessState
+	end := endOf(cmd)
+	end.Stderr = stderr.String()
+	say(control, end)
+	return nil
+}
+
+// begin starts a child behind the walls of a plan, which keeps what more there is.
+func begin(cmd *exec.Cmd, p confine.Plan, more ...*os.File) error {
+	plan, err := start(cmd, more...)
+	if err != nil {
+		return err
+	}
+	return tell(plan, p)
+}
+
+// start starts a child that waits for its plan.
+func start(cmd *exec.Cmd, more ...*os.File) (plan *os.File, err error) {
+	read, plan, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env, cmd.Dir, cmd.ExtraFiles, cmd.SysProcAttr = []string{}, "/", append([]*os.File{read}, more...), attributes()
+	err = cmd.Start()
+	_ = read.Close()
+	if err != nil {
+		return nil, errors.Join(err, plan.Close())
+	}
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", cmd.Process.Pid), []byte("1000"), 0)
+	return plan, nil
+}
+
+// tell tells a child what walls to build.
+func tell(plan *os.File, p confine.Plan) error {
+	p.User = inside
+	data, err := json.Marshal(p)
+	if err == nil {
+		_, err = plan.Write(data)
+	}
+	return errors.Join(err, plan.Close())
+}
+
+// endOf says how a child ended.
+func endOf(cmd *exec.Cmd) End {
+	end := End{Status: cmd.ProcessState.ExitCode()}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		end.Signal = int(status.Signal())
+	}
+	return end
+}
+
+// attributes put a child into namespaces of its own, where it is a user who owns nothing.
+func attributes() *syscall.SysProcAttr {
+	users := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}, {ContainerID: inside, HostID: nobody, Size: 1}}
+	return &syscall.SysProcAttr{
+		Setsid: true, Pdeathsig: syscall.SIGKILL, UidMappings: users, GidMappings: users, GidMappingsEnableSetgroups: true,
+		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
+	}
+}
+
+// wakes does what the host says whenever it has woken the machine.
+func wakes(control *os.File) {
+	lines := bufio.NewReader(control)
+	for {
+		if lines.Buffered() == 0 {
+			awaitInput(control)
+		}
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var w Wake
+		if err = json.Unmarshal(line, &w); err == nil {
+			err = w.wake()
+		}
+		if err != nil {
+			say(control, End{Status: -1, Failed: "the machine does not wake: " + err.Error()})
+			return
+		}
+		_, _ = io.WriteString(control, "\n")
+	}
+}
+
+// awaitInput returns when there is something to read. To wait for that in a read is not
+// the same: the driver takes back what the host has read only when it is asked for the
+// state of the port, and until then every interrupt of any port wakes who reads this one.
+// That would be two changes of processes in each call of a program's.
+func awaitInput(f *os.File) {
+	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
+	for {
+		if _, err := unix.Poll(fds, -1); err != unix.EINTR {
+			return
+		}
+	}
+}
+
+// wake sets the clock, and has the kernel draw random numbers from another source than
+// any machine with the same memory.
+func (w *Wake) wake() error {
+	if len(w.Seed) < 32 {
+		return errors.New("there is no seed")
+	}
+	now := unix.NsecToTimespec(w.Now)
+	if err := unix.ClockSettime(unix.CLOCK_REALTIME, &now); err != nil {
+		return fmt.Errorf("set the clock: %w", err)
+	}
+	random, err := os.OpenFile("/dev/urandom", os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer random.Close()
+	// struct rand_pool_info: what it is worth in bits, the length, and the bytes.
+	info := make([]byte, 8+len(w.Seed))
+	*(*int32)(unsafe.Pointer(&info[0])) = int32(8 * len(w.Seed))
+	*(*int32)(unsafe.Pointer(&info[4])) = int32(len(w.Seed))
+	copy(info[8:], w.Seed)
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, random.Fd(), unix.RNDADDENTROPY, uintptr(unsafe.Pointer(&info[0]))); errno != 0 {
+		return fmt.Errorf("add random numbers: %w", errno)
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, random.Fd(), unix.RNDRESEEDCRNG, 0); errno != 0 {
+		return fmt.Errorf("use new random numbers: %w", errno)
+	}
+	return nil
+}
+
+func say(control io.Writer, e End) {
+	data, err := json.Marshal(e)
+	if err == nil {
+		_, _ = control.Write(append(data, '\n'))
+	}
+}
+
+// head keeps the first bytes written to it.
+type head struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (h *head) Write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text = append(h.text, b[:min(len(b), maxStderr-len(h.text))]...)
+	return len(b), nil
+}
+
+func (h *head) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.ToValidUTF8(string(h.text), "�")
+}

@@ -1,0 +1,104 @@
+package vminit
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"retort/internal/sandbox/confine"
+)
+
+const (
+	// Ready is what a machine for commands says first on its wire: it waits for an Order.
+	Ready = "retort machine: waiting for a command\n"
+	// CommandRoot is where the files of an Order lie in the machine, below which their paths begin.
+	CommandRoot = "/command"
+)
+
+// Order is what a machine for commands is to run, once. On the wire it is a part of JSON, with its length
+// in four bytes before it, the contents of the files, the standard input, and a byte with which
+// the host stands by them: without that nothing starts.
+type Order struct {
+	Files []File
+	Plan  confine.Plan // its mounts are from CommandRoot
+	Stdin int64        // bytes
+}
+
+// File is one that is made in the machine, for everybody to read and to execute.
+type File struct {
+	Path string // absolute
+	Size int64  // bytes
+}
+
+// What comes back: output as it is written, and then how the command ended, an End as JSON. Each is a
+// byte that says what it is, a length in four bytes, the higher ones first, and so many bytes.
+const (
+	PartStdout = 'o'
+	PartStderr = 'e'
+	PartEnd    = 'x'
+)
+
+const (
+	maxOrder = 1 << 20  // of an Order's JSON, in bytes
+	maxPart  = 64 << 10 // of what comes back, in bytes
+	standsBy = '\n'
+)
+
+// Send writes an Order. It takes the files from open, in their order, closes them, and asks stands, once all of
+// them were read, whether the order stands.
+func (o *Order) Send(to io.Writer, open func(File) (io.ReadCloser, error), stdin []byte, stands func() error) error {
+	head, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	if len(head) > maxOrder {
+		return fmt.Errorf("its arguments have more than %d bytes", maxOrder)
+	}
+	w := bufio.NewWriterSize(to, maxPart)
+	_, _ = w.Write(binary.BigEndian.AppendUint32(nil, uint32(len(head))))
+	_, _ = w.Write(head)
+	for _, f := range o.Files {
+		if err := f.send(w, open); err != nil {
+			return err
+		}
+	}
+	if err := stands(); err != nil {
+		return err
+	}
+	_, _ = w.Write(stdin)
+	_ = w.WriteByte(standsBy)
+	return w.Flush() // has the error of any before
+}
+
+func (f File) send(w io.Writer, open func(File) (io.ReadCloser, error)) error {
+	from, err := open(f)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(w, from, f.Size)
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%s has become shorter", f.Path)
+	}
+	return errors.Join(err, from.Close())
+}
+
+// ReadPart reads what came back next. A machine that says anything else is an error.
+func ReadPart(r *bufio.Reader) (kind byte, data []byte, err error) {
+	var head [5]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, nil, err
+	}
+	n := binary.BigEndian.Uint32(head[1:])
+	switch kind = head[0]; {
+	case kind != PartStdout && kind != PartStderr && kind != PartEnd:
+		return 0, nil, fmt.Errorf("the machine says what nobody does: %q", kind)
+	case n > maxPart:
+		return 0, nil, fmt.Errorf("the machine says %d bytes at once", n)
+	}
+	data = make([]byte, n)
+	_, err = io.ReadFull(r, data)
+	return kind, data, err
+}

@@ -1,0 +1,177 @@
+package vminit
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// vsocks listens for the host. The guest gets one end of a pair of sockets, and this process
+// leads between the other end and whatever connection there is: that of a guest could not be
+// changed for another when the machine is woken.
+func vsocks() (control io.Writer, wire *os.File, err error) {
+	listener, err := listen(ControlVsock)
+	if err != nil {
+		return nil, nil, err
+	}
+	calls := &caller{listener: listener, there: make(chan struct{})}
+	go calls.follow()
+	wires, err := listen(WireVsock)
+	if err != nil {
+		return calls, nil, err
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return calls, nil, err
+	}
+	go lead(wires, pair[0])
+	return calls, os.NewFile(uintptr(pair[1]), "wire"), nil
+}
+
+// listen listens at a port of the vsock, as soon as the kernel has found that.
+func listen(port uint32) (fd int, err error) {
+	if fd, err = unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return -1, fmt.Errorf("the machine has no vsock: %w", err)
+	}
+	if err = unix.Bind(fd, &unix.SockaddrVM{CID: unix.VMADDR_CID_ANY, Port: port}); err == nil {
+		err = unix.Listen(fd, 1)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, fmt.Errorf("listen for the host: %w", err)
+	}
+	return fd, nil
+}
+
+// accept waits for the host.
+func accept(listener int) (int, error) {
+	for {
+		fd, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
+		if err != unix.EINTR && err != unix.ECONNABORTED {
+			return fd, err
+		}
+	}
+}
+
+// caller is the control: the connection of the host that is there at the time.
+type caller struct {
+	listener int
+
+	mu    sync.Mutex
+	conn  *os.File
+	there chan struct{} // closed when the host was there for the first time
+}
+
+// follow does what the host says, in one connection after the other.
+func (c *caller) follow() {
+	for {
+		fd, err := accept(c.listener)
+		if err != nil {
+			return
+		}
+		conn := os.NewFile(uintptr(fd), "control")
+		c.mu.Lock()
+		first := c.conn == nil
+		c.conn = conn
+		c.mu.Unlock()
+		if first {
+			close(c.there)
+		}
+		wakes(conn)
+	}
+}
+
+// Write says something to the host, for which it waits a while.
+func (c *caller) Write(b []byte) (int, error) {
+	select {
+	case <-c.there:
+	case <-time.After(portsAppear):
+		return 0, os.ErrDeadlineExceeded
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.conn.Write(b)
+}
+
+// lead leads between the guest and the host, in one connection after the other, until the guest
+// says no more.
+func lead(listener, guest int) {
+	for {
+		host, err := accept(listener)
+		if err != nil {
+			return
+		}
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			pass(guest, host)
+		}()
+		more := passOut(host, guest)
+		_ = unix.Shutdown(host, unix.SHUT_RDWR)
+		<-gone
+		_ = unix.Close(host)
+		if !more {
+			return
+		}
+	}
+}
+
+const atOnce = 64 << 10
+
+// pass leads what comes from one side to the other until one of them ends.
+func pass(to, from int) {
+	buffer := make([]byte, atOnce)
+	for {
+		n, err := unix.Read(from, buffer)
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 || writeAll(to, buffer[:n]) != nil {
+			return
+		}
+	}
+}
+
+// passOut leads what the guest says to the host. It returns whether the guest may say more: then it
+// is the host that has gone, and nothing that the guest said was taken from it.
+func passOut(host, guest int) (more bool) {
+	buffer := make([]byte, atOnce)
+	const ended = unix.POLLHUP | unix.POLLERR | unix.POLLRDHUP
+	for {
+		fds := []unix.PollFd{{Fd: int32(guest), Events: unix.POLLIN}, {Fd: int32(host), Events: unix.POLLRDHUP}}
+		if _, err := unix.Poll(fds, -1); err == unix.EINTR {
+			continue
+		}
+		if fds[1].Revents&ended != 0 {
+			return true
+		}
+		n, err := unix.Read(guest, buffer)
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 {
+			return false
+		}
+		if writeAll(host, buffer[:n]) != nil {
+			return true
+		}
+	}
+}
+
+func writeAll(fd int, b []byte) error {
+	for len(b) > 0 {
+		n, err := unix.Write(fd, b)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}

@@ -1,0 +1,267 @@
+package gvisor
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unicode"
+
+	"retort/internal/core"
+	"retort/internal/sandbox/procgroup"
+	"retort/internal/sandbox/wire"
+	"retort/internal/sandbox/wire/shm"
+)
+
+const (
+	// beside is what a guest and its kernel need beside the program's own memory.
+	beside = 96 << 20
+	// relayMemory is what a relay may take, most of it what waits in its connections.
+	relayMemory = 96 << 20
+	lookEvery   = 20 * time.Millisecond
+	// over is what a program may take above its memory for no longer than stuck: its runtime may
+	// refuse it more, which the program may catch, and try for ever.
+	over  = 32 << 20
+	stuck = 750 * time.Millisecond
+	// ending is how long the processes of a container may take to go.
+	ending = 5 * time.Second
+	// threads is how many gVisor itself may have, beside two for each of the program's.
+	threads = 256
+)
+
+// container is one: gVisor's `runsc run`, which has started the kernel of the
+// container and its file server, and with which both end.
+type container struct {
+	dir     string
+	root    *root
+	cmd     *exec.Cmd
+	group   *procgroup.Group
+	in, out *os.File
+	wire    io.ReadWriter // over both, and over what is shared
+	shared  *shm.Memory   // nil if nothing is
+	stderr  procgroup.Head
+	closing sync.Once
+
+	gone     chan struct{}
+	began    bool // it had a kernel; known when it is gone
+	watch    sync.Once
+	watching chan struct{} // closed when the guest goes
+	pid      int           // of the kernel, when the program came
+	memory   *os.File      // of the container: what its kernel gives to programs
+	footing  int64         // of memory, when the program came
+	peak     atomic.Int64
+	outgrown atomic.Bool
+}
+
+// share makes memory that a container and the engine see; nil if there is none.
+func (r *root) share(dir string) *shm.Memory {
+	if !r.shares {
+		return nil
+	}
+	memory, err := shm.Create(filepath.Join(dir, "ring"))
+	if err != nil {
+		return nil // the container is slower without, and says what else is wrong
+	}
+	return memory
+}
+
+// connect joins the engine with the guest.
+func (g *container) connect() {
+	g.wire = struct {
+		io.Reader
+		io.Writer
+	}{g.in, g.out}
+	if g.shared != nil {
+		g.wire = shm.NewHost(g.wire, g.shared, 0)
+	}
+}
+
+func (g *container) Read(b []byte) (int, error)  { return g.wire.Read(b) }
+func (g *container) Write(b []byte) (int, error) { return g.wire.Write(b) }
+
+// Close ends the guest.
+func (g *container) Close() error {
+	g.Kill()
+	var err error
+	g.closing.Do(func() {
+		err = errors.Join(g.out.Close(), g.in.Close(), g.shared.Close())
+	})
+	return err
+}
+
+// Kill implements warmpool.Guest.
+func (g *container) Kill() { _ = g.cmd.Process.Kill() }
+
+// Gone implements warmpool.Guest.
+func (g *container) Gone() <-chan struct{} { return g.gone }
+
+// reap waits for the end of the container and removes what it has left.
+func (g *container) reap() {
+	_ = g.cmd.Wait() // how it ended is in ProcessState
+	close(g.watching)
+	pid := g.kernel()
+	g.began = pid > 1
+	for end := time.Now().Add(ending); g.runs(pid) && time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	g.group.End(ending)
+	if g.group.Exhausted() {
+		g.outgrown.Store(true)
+	}
+	g.group.Remove()
+	_ = os.RemoveAll(g.dir)
+	close(g.gone)
+}
+
+// kernel is the process id of the container's kernel, 0 if it was not started.
+func (g *container) kernel() int {
+	data, err := os.ReadFile(filepath.Join(g.dir, pidFile))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// runs says whether pid is still a process of this container.
+func (g *container) runs(pid int) bool {
+	if pid <= 1 {
+		return false
+	}
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err == nil && ofContainer(line, g.dir)
+}
+
+// Limit implements warmpool.Guest. Inside, the guest bounds its own memory, of which
+// its program is told; this is the backstop.
+func (g *container) Limit(l core.Limits) {
+	g.watch.Do(func() {
+		g.pid = g.kernel()
+		g.memory = openMemory(g.pid)
+		if !g.root.command { // which has had its program from the beginning
+			g.footing = g.used()
+		}
+		g.group.Limit(g.group.Used()+g.root.allowance(l), l, threads+2*g.root.threads)
+		go g.look(l)
+	})
+}
+
+// allowance is how much more memory a container may take than at its start.
+func (r *root) allowance(l core.Limits) int64 {
+	most := l.Memory + beside + 2*l.Result
+	if r.relayed {
+		most += relayMemory
+	}
+	return most
+}
+
+// look ends a container that takes more memory than it may, or all that there is for too long.
+func (g *container) look(l core.Limits) {
+	defer g.memory.Close() // nil answers with an error
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	low := time.Now() // when it took no more than its memory
+	for {
+		select {
+		case <-g.watching:
+			return
+		case <-tick.C:
+		}
+		took := g.measure() - g.footing
+		if took <= l.Memory+over {
+			low = time.Now()
+		}
+		if took > g.root.allowance(l) || time.Since(low) > stuck {
+			g.outgrown.Store(true)
+			g.Kill()
+			return
+		}
+	}
+}
+
+func (g *container) measure() int64 {
+	now := g.used()
+	for {
+		old := g.peak.Load()
+		if now <= old || g.peak.CompareAndSwap(old, now) {
+			return now
+		}
+	}
+}
+
+// used is the memory of programs in the container, which their kernel keeps in one
+// file, and of the kernel itself: that of very many small files, for one. In bytes.
+func (g *container) used() int64 {
+	var stat syscall.Stat_t
+	if g.memory == nil || syscall.Fstat(int(g.memory.Fd()), &stat) != nil {
+		return g.kernelHeap()
+	}
+	return stat.Blocks*512 + g.kernelHeap()
+}
+
+func (g *container) kernelHeap() int64 {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.pid))
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(data), "\nRssAnon:")
+	var kb int64
+	_, _ = fmt.Sscan(after, &kb)
+	return kb << 10
+}
+
+// openMemory opens the file in which a container's kernel keeps the memory of
+// programs; nil if that is not allowed.
+func openMemory(pid int) *os.File {
+	if pid <= 1 {
+		return nil
+	}
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		name := filepath.Join(dir, e.Name())
+		if target, err := os.Readlink(name); err == nil && strings.HasPrefix(target, "/memfd:runsc-memory") {
+			f, _ := os.Open(name)
+			return f
+		}
+	}
+	return nil
+}
+
+// Peak implements warmpool.Guest.
+func (g *container) Peak() int64 {
+	g.measure()
+	return g.peak.Load()
+}
+
+// complaint is what was said of the container's end, as the tail of a message.
+func (g *container) complaint() string {
+	for line := range strings.Lines(g.stderr.String()) {
+		if line = strings.TrimSpace(line); strings.ContainsFunc(line, unicode.IsLetter) {
+			return ": " + line
+		}
+	}
+	return ""
+}
+
+// Explain implements warmpool.Guest.
+func (g *container) Explain(end *wire.End, p core.Program) {
+	<-g.gone
+	if g.outgrown.Load() || g.root.exhausted(g.stderr.String()) {
+		stop := wire.MemoryStop(p.Limits.Memory)
+		end.Status, end.Error = stop.Status, stop.Reason
+		return
+	}
+	end.Status, end.Error = core.StatusError, g.death(p.Name)
+}

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package gvisor
+
+import (
+	"retort/internal/core"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/warmpool"
+)
+
+// New makes a backend that says that it is for Linux.
+func New(Options) *warmpool.Backend {
+	have := sandbox.Capabilities{Name: Name, Strength: sandbox.UserKernel, Walls: walled, Unavailable: core.Errorf(core.KindSandboxUnavailable, Name, "gVisor is for Linux").
+		WithHint("use Docker, which runs in a Linux machine here: sandboxMode: docker")}
+	return warmpool.New(warmpool.Options{Name: Name, Capabilities: func() sandbox.Capabilities { return have }})
+}

@@ -1,0 +1,267 @@
+package gvisor
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/hostcmd"
+	"retort/internal/sandbox/interpreter"
+	"retort/internal/sandbox/sandboxtest"
+)
+
+// atOnce returns how many programs run in the engine when it is killed.
+func atOnce() int {
+	if testenv.Full() {
+		return 50
+	}
+	return 10
+}
+
+// commanding is how engine is told that its programs start commands, before the path of one.
+const commanding = "commands:"
+
+// engine has programs running, says so, and waits to be killed. Its arguments are gVisor's
+// program, the folder of containers, and what the programs do: a Python to run them on instead
+// of QuickJS, commanding, or nothing.
+func engine(runsc, dir, kind string) {
+	o := Options{Guest: []string{os.Args[0], "guest"}, Runsc: runsc, Dir: dir, Warm: 1}
+	runtime, code := quickjs, "await callMCPTool('x'); await sleep(1e6)"
+	tool, commander := strings.CutPrefix(kind, commanding)
+	switch {
+	case kind == "":
+	case commander:
+		o.Commands = hostcmd.Look([]string{tool})
+	default:
+		runtime, code = "python", "call_mcp_tool('x')\nawait sleep(1e6)"
+		o.Interpreters = []interpreter.Interpreter{pythonAt(kind)}
+	}
+	b := New(o)
+	var calls sync.WaitGroup
+	calls.Add(atOnce())
+	limits := core.Limits{Timeout: time.Hour}.Or(core.DefaultLimits())
+	for range atOnce() {
+		go func() {
+			s := sandboxtest.Prepared(b, sandbox.Spec{Runtime: runtime, Limits: limits})
+			_, _ = s.Run(context.Background(), core.Program{Code: code, Limits: limits}, sandbox.HostFunc(func(ctx context.Context, _ core.Call) (core.Result, error) {
+				calls.Done()
+				if commander {
+					_, err := s.(sandbox.Commander).Start(ctx, sandbox.Command{Name: filepath.Base(tool), Args: []string{"command", "sleep"}})
+					fmt.Fprintln(os.Stderr, "a command ended:", err)
+				}
+				return core.Result{Value: []byte("1")}, nil
+			}))
+		}()
+	}
+	calls.Wait()
+	fmt.Println("all there")
+	testenv.Hang()
+}
+
+// TestKilledEngine kills an engine with many containers. All of them end by themselves,
+// and the next engine removes the rest.
+func TestKilledEngine(t *testing.T) {
+	t.Parallel()
+	t.Run(quickjs, func(t *testing.T) { testKilledEngine(t, "") })
+	t.Run("python", func(t *testing.T) { testKilledEngine(t, pythonHere(t).Command) })
+	t.Run("commands", func(t *testing.T) {
+		tool := filepath.Join(t.TempDir(), "tool")
+		data, err := os.ReadFile("/proc/self/exe")
+		if err == nil {
+			err = os.WriteFile(tool, data, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		testKilledEngine(t, commanding+tool)
+	})
+}
+
+// commandsOf counts the containers of commands below dir that have a kernel.
+func commandsOf(dir string) (n int) {
+	started, _ := filepath.Glob(filepath.Join(dir, prefix+"*", "*", pidFile))
+	for _, file := range started {
+		bundle, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "config.json"))
+		if strings.Contains(string(bundle), "/root-"+commandRoot) {
+			n++
+		}
+	}
+	return n
+}
+
+func testKilledEngine(t *testing.T, kind string) {
+	runsc, dir := testenv.Need(t, "runsc"), shortDir(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(testenv.Context(t), self, "engine", runsc, dir, kind)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if n := len(processesOf(dir)); err != nil || n < atOnce() {
+		t.Errorf("the engine printed %q, %v; %d processes for %d containers", line, err, n, atOnce())
+	}
+	if strings.HasPrefix(kind, commanding) {
+		testenv.WaitUntil(t, "some commands run and others are being started", func() bool { return commandsOf(dir) >= atOnce()/5 })
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	testenv.WaitUntil(t, "no process of a container outlives the engine", func() bool { return len(processesOf(dir)) == 0 })
+	b := New(Options{Runsc: runsc, Dir: dir, Warm: -1})
+	if r := executed(t, b, quickjs, "return 1", core.Limits{}); r.Status != core.StatusOK {
+		t.Errorf("%s %v", r.Status, r.Error)
+	}
+	places, _ := os.ReadDir(dir)
+	if len(places) != 1 {
+		inside, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
+		t.Errorf("beside the new engine's there are %v: %v", places, inside)
+	}
+	if left := leftOf(t, cmd.Process.Pid, dir, places[0].Name()); left != "" {
+		t.Error(left)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// leftOf says what is left of an engine: mounts, and control groups.
+func leftOf(t *testing.T, pid int, dir, but string) (left string) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, dir) && !strings.Contains(line, but) {
+			left += line
+		}
+	}
+	return left + strings.Join(testenv.Groups(pid), "\n")
+}
+
+// A container that did not die with its engine, as if the kernel had failed us, is ended by
+// the next engine.
+func TestSweepEndsContainers(t *testing.T) {
+	o := optionsHere(t)
+	o.Warm = -1
+	b := New(o)
+	s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: quickjs, Limits: core.DefaultLimits()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	places, _ := filepath.Glob(filepath.Join(o.Dir, prefix+"*"))
+	if len(places) != 1 || len(processesOf(places[0])) < 3 {
+		t.Fatalf("%v", places)
+	}
+	sweep(o.Dir)
+	if n := len(processesOf(places[0])); n < 3 {
+		t.Errorf("%d processes are left of an engine that lives", n)
+	}
+	// Its lock goes with a rename as it would with its end.
+	if err := os.Remove(filepath.Join(places[0], lockFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(places[0], lockFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sweep(o.Dir)
+	if n := len(processesOf(places[0])); n > 0 {
+		t.Errorf("%d processes are left of an engine that died", n)
+	}
+	if _, err := os.Stat(places[0]); err == nil {
+		t.Error("its folder is left")
+	}
+	_ = s.Close()
+	_ = b.Close()
+}
+
+// A folder of an engine that died goes while somebody still makes files in it, and also if it has
+// lost its lock.
+func TestSweepRemovesFolders(t *testing.T) {
+	parent := shortDir(t)
+	busy, half, fresh := filepath.Join(parent, prefix+"busy"), filepath.Join(parent, prefix+"half"), filepath.Join(parent, prefix+"new")
+	for _, dir := range []string{filepath.Join(busy, "1"), half, fresh} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, after := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	if err := errors.Join(os.WriteFile(filepath.Join(busy, lockFile), nil, 0o600), os.Chtimes(half, before, before), os.Chtimes(fresh, after, after)); err != nil {
+		t.Fatal(err)
+	}
+	// The writers create files while sweep removes others, like a container that is just starting.
+	var writers, begun sync.WaitGroup
+	for n := range 4 {
+		begun.Add(1)
+		writers.Go(func() {
+			write := func(i int) string {
+				file := filepath.Join(busy, "1", fmt.Sprint(n, " ", i))
+				_ = os.WriteFile(file, nil, 0o600)
+				return file
+			}
+			first := write(0)
+			begun.Done()
+			for i, more := 1, 50; more > 0; i++ {
+				if write(i); !exists(first) {
+					more--
+				}
+			}
+		})
+	}
+	begun.Wait()
+	sweep(parent)
+	writers.Wait()
+	if left, _ := filepath.Glob(filepath.Join(parent, "*")); !slices.Equal(left, []string{fresh}) {
+		t.Errorf("%v", left)
+	}
+	_ = os.Remove(fresh)
+}
+
+func exists(file string) bool {
+	_, err := os.Lstat(file)
+	return err == nil
+}
+
+// A folder that others may write is not used, nor is one that is a link.
+func TestForeignPlace(t *testing.T) {
+	for name, prepare := range map[string]func(dir string) error{
+		"writable": func(dir string) error { return os.Chmod(dir, 0o777) },
+		"a link": func(dir string) error {
+			if err := os.Remove(dir); err != nil {
+				return err
+			}
+			return os.Symlink(t.TempDir(), dir)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "x")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := prepare(dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := owned(dir); err == nil {
+				t.Error("it is used")
+			}
+		})
+	}
+}

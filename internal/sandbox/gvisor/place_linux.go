@@ -1,0 +1,208 @@
+package gvisor
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/sandbox/procgroup"
+	"retort/internal/sandbox/warmpool"
+)
+
+// place is the folder of one engine. It holds
+//
+//	lock           locked as long as the engine lives
+//	root-RUNTIME/  file systems
+//	N/             a container: config.json, state/, pid
+//
+// Whoever gets the lock of another one knows that its engine has died, and removes
+// what that has left.
+type place struct {
+	dir string // of all engines; a temporary one if it is empty
+
+	mu   sync.Mutex
+	own  string // empty as long as nothing was needed
+	lock *os.File
+	next int
+
+	closed bool
+}
+
+const (
+	lockFile = "lock"
+	pidFile  = "pid"
+	prefix   = "gv-"
+	// longest is how long the path of a place may be: gVisor makes a socket below it,
+	// and the kernel allows 107 bytes for the path of one.
+	longest = 60
+)
+
+// open makes the folder, when it is first needed. p.mu is held.
+func (p *place) open() error {
+	switch {
+	case p.closed:
+		return warmpool.ErrClosed
+	case p.own != "":
+		return nil
+	}
+	parent := p.dir
+	if parent == "" || len(parent) > longest {
+		parent = filepath.Join(os.TempDir(), "retort-gvisor-"+strconv.Itoa(os.Geteuid()))
+	}
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return err
+	}
+	if err := owned(parent); err != nil {
+		return err
+	}
+	sweep(parent)
+	// Its name says nothing as long as it is not locked.
+	made, err := os.MkdirTemp(parent, "new-")
+	if err != nil {
+		return err
+	}
+	p.lock, err = os.OpenFile(filepath.Join(made, lockFile), os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
+	if err == nil {
+		err = unix.Flock(int(p.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	own := filepath.Join(parent, prefix+strings.TrimPrefix(filepath.Base(made), "new-"))
+	if err == nil {
+		err = os.Rename(made, own)
+	}
+	if err != nil {
+		_ = p.lock.Close()
+		return errors.Join(err, os.RemoveAll(made))
+	}
+	p.own = own
+	return nil
+}
+
+// owned refuses a folder in which others could put things.
+func owned(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+		return &os.PathError{Op: "use", Path: dir, Err: errors.New("it is not a folder of this user's alone")}
+	}
+	return nil
+}
+
+// container makes the folder of a container.
+func (p *place) container() (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.open(); err != nil {
+		return "", err
+	}
+	p.next++
+	dir := filepath.Join(p.own, strconv.Itoa(p.next))
+	return dir, os.Mkdir(dir, 0o700)
+}
+
+// root makes the folder of a runtime's file system.
+func (p *place) root(runtime string) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.open(); err != nil {
+		return "", err
+	}
+	dir := filepath.Join(p.own, "root-"+runtime)
+	return dir, os.Mkdir(dir, 0o755)
+}
+
+// close gives no more folders out.
+func (p *place) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+}
+
+// remove removes the folder. No container may be left.
+func (p *place) remove() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.own == "" {
+		return nil
+	}
+	err := os.RemoveAll(p.own)
+	p.own = ""
+	return errors.Join(err, p.lock.Close())
+}
+
+// sweep removes what engines left that have died: containers die with their engine,
+// but if one does not, it is ended here.
+func sweep(parent string) {
+	left, _ := filepath.Glob(filepath.Join(parent, prefix+"*"))
+	for _, dir := range left {
+		lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|syscall.O_NOFOLLOW, 0)
+		switch {
+		case os.IsNotExist(err) && old(dir) && len(processesOf(dir)) == 0: // who removed it died after the lock
+			_ = os.RemoveAll(dir)
+		case err == nil && procgroup.Abandoned(lock):
+			endAll(dir)
+		}
+		_ = lock.Close()
+	}
+	// One that died while it made its folder has started nothing.
+	made, _ := filepath.Glob(filepath.Join(parent, "new-*"))
+	for _, dir := range made {
+		if old(dir) {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
+
+// old says whether nothing was made or removed in a folder for a while.
+func old(dir string) bool {
+	info, err := os.Lstat(dir)
+	return err == nil && time.Since(info.ModTime()) > time.Minute
+}
+
+// endAll ends the processes of containers below dir, waits for them, and removes dir. One that was
+// just being started may not be seen yet, and goes on to make files.
+func endAll(dir string) {
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		pids := processesOf(dir)
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if len(pids) == 0 && os.RemoveAll(dir) == nil {
+			return
+		}
+	}
+}
+
+// processesOf are gVisor's processes of containers below dir, by their command lines.
+// A program cannot change those: it is in none of these processes.
+func processesOf(dir string) (pids []int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		line, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if err == nil && ofContainer(line, dir) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// ofContainer says whether a command line is that of one of gVisor's processes of a
+// container below dir.
+func ofContainer(line []byte, dir string) bool {
+	name, _, _ := bytes.Cut(line, []byte{0})
+	return strings.HasPrefix(filepath.Base(string(name)), "runsc") && bytes.Contains(line, []byte("\x00--root="+dir+"/"))
+}

@@ -1,0 +1,32 @@
+package gvisor
+
+import (
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox/interpreter"
+	"retort/internal/sandbox/runtimes"
+)
+
+// TestScriptRuntimes runs a program in each runtime of JavaScript that the machine has: its
+// list of system calls, what it may read and its threads suffice, around and inside.
+func TestScriptRuntimes(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"node", "bun", "deno"} {
+		t.Run(name, func(t *testing.T) {
+			o := optionsHere(t)
+			o.Warm = -1
+			for _, i := range runtimes.All(map[string]string{name: testenv.Need(t, name)}, core.DefaultLimits().Memory) {
+				if i.Runtime == name {
+					o.Interpreters = []interpreter.Interpreter{i}
+				}
+			}
+			b := New(o)
+			defer b.Close()
+			if r := executed(t, b, name, "return 1 + 1", core.Limits{}); r.Status != core.StatusOK || string(r.Value) != "2" {
+				t.Errorf("%s %s %v", r.Status, r.Value, r.Error)
+			}
+		})
+	}
+}

@@ -1,0 +1,275 @@
+package hostcmd
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/core"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/confine"
+	"retort/internal/sandbox/interpreter"
+)
+
+// Look finds the programs that settings name, by names that are looked for in PATH
+// now, or by absolute paths. One that is not there, or could never be started, is noted
+// with why; the others can be started.
+func Look(written []string) Set {
+	s := &search{Set: Set{found: map[string]*Command{}}, paths: map[string]string{}}
+	for _, w := range written {
+		s.look(w)
+	}
+	for _, script := range s.scripts {
+		s.run(script)
+	}
+	return s.Set
+}
+
+// search is the state of one Look. Scripts wait until it is known which interpreters
+// there are.
+type search struct {
+	Set
+	paths   map[string]string // as written, by name
+	scripts []script
+}
+
+// script is a file that begins with #!.
+type script struct {
+	name, written, file string
+	line                string // the first, without #!
+	same                confine.Identity
+}
+
+func (s *search) look(written string) {
+	name := path.Base(written)
+	before, known := s.paths[name]
+	switch {
+	case known && before == written:
+		return
+	case known:
+		delete(s.found, name)
+		s.unfit(name, written, "programs would call it %s, and so they would %s", name, before)
+		return
+	}
+	s.paths[name] = written
+	if strings.ContainsRune(written, filepath.Separator) && !filepath.IsAbs(written) {
+		s.unfit(name, written, "a command is a name that is looked for in PATH, or an absolute path")
+		return
+	}
+	found, err := exec.LookPath(written)
+	if err == nil && filepath.IsAbs(found) {
+		found, err = filepath.EvalSymlinks(found)
+	} else if err == nil {
+		err = exec.ErrDot
+	}
+	if err != nil {
+		s.missing = append(s.missing, sandbox.MissingCommand{Command: name, Why: Refuse("%s is not on this machine: %v", written, err).WithHint("install it, or give its absolute path (commands), and start Retort again")})
+		return
+	}
+	if err := s.take(name, written, found); err != nil {
+		s.unfit(name, written, "%v", err)
+	}
+}
+
+// unfit notes a command that is never started.
+func (s *Set) unfit(name, written, format string, args ...any) {
+	why := Refuse("programs cannot start %s: %s", written, fmt.Sprintf(format, args...)).
+		WithHint("name a compiled program of its own, or remove it from the setting commands")
+	s.missing = append(s.missing, sandbox.MissingCommand{Command: name, Why: why})
+}
+
+// take looks at a file, and keeps it if it can be started.
+func (s *search) take(name, written, file string) error {
+	same, line, err := identify(file)
+	if err != nil {
+		return err
+	}
+	if line != "" && isPython(name) { // a shim, as version managers make them
+		if file, err = interpreter.PythonAt(file); err != nil {
+			return err
+		}
+		if same, line, err = identify(file); err != nil {
+			return err
+		}
+	}
+	if line != "" {
+		s.scripts = append(s.scripts, script{name, written, file, line, same})
+		return nil
+	}
+	c, err := lookAt(name, file)
+	if err == nil {
+		s.found[name] = c
+	}
+	return err
+}
+
+// run makes a command of a script whose interpreter is a command, too.
+func (s *search) run(f script) {
+	words := strings.Fields(f.line)
+	if len(words) > 1 && path.Base(words[0]) == "env" {
+		words = words[1:]
+	}
+	if len(words) == 0 || len(words) > 2 || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "=") {
+		s.unfit(f.name, f.written, "it is a script whose first line is not understood")
+		return
+	}
+	runner := path.Base(words[0])
+	by, ok := s.found[runner]
+	switch {
+	case slices.ContainsFunc(s.missing, func(m sandbox.MissingCommand) bool { return m.Command == f.name }):
+		return // two have its name
+	case !ok || by.script != "":
+		s.unfit(f.name, f.written, "it is a script (#!), which %s would have to run, and %s is none of the commands", runner, runner)
+		return
+	}
+	c := &Command{Name: f.name, Inside: by.Inside, Same: by.Same, path: by.path, script: f.file, scriptSame: f.same}
+	c.prefix = append(append([]string{}, words[1:]...), f.file)
+	c.Image = sync.OnceValues(func() (*interpreter.Image, error) { return withScript(by, f.file) })
+	s.found[f.name] = c
+}
+
+// withScript is what an interpreter needs, the script, and the package that the script is
+// a part of.
+func withScript(by *Command, file string) (*interpreter.Image, error) {
+	image, err := by.Image()
+	if err != nil {
+		return nil, err
+	}
+	return image.With(packageOf(file)), nil
+}
+
+// packageOf is the folder of an installed package of npm that a file is a part of; else
+// the file. No other folder is shown to a command: it could hold more than a program.
+func packageOf(file string) string {
+	for dir := path.Dir(file); dir != "/"; dir = path.Dir(dir) {
+		above := path.Dir(dir)
+		if strings.HasPrefix(path.Base(above), "@") {
+			above = path.Dir(above)
+		}
+		if _, err := os.Stat(path.Join(dir, "package.json")); err == nil && path.Base(above) == "node_modules" {
+			return dir
+		}
+	}
+	return file
+}
+
+// identify says which file it is, and what follows #! in its first line. Files that
+// nobody should start are errors.
+func identify(file string) (same confine.Identity, line string, err error) {
+	f, err := open(file)
+	if err != nil {
+		return same, "", err
+	}
+	defer f.Close()
+	same, mode, err := confine.Identify(f)
+	switch {
+	case err != nil:
+		return same, "", err
+	case mode&unix.S_IFMT != unix.S_IFREG:
+		return same, "", errors.New("it is no file")
+	case mode&(unix.S_ISUID|unix.S_ISGID) != 0:
+		return same, "", errors.New("it changes its user or group (setuid, setgid), for rights that no program gets")
+	}
+	head := make([]byte, 256)
+	n, _ := f.ReadAt(head, 0)
+	rest, isScript := strings.CutPrefix(string(head[:n]), "#!")
+	if isScript {
+		line, _, _ = strings.Cut(rest, "\n")
+		if line = strings.TrimSpace(line); line == "" {
+			return same, "", errors.New("it is a script that names no interpreter")
+		}
+	}
+	return same, line, nil
+}
+
+func isPython(name string) bool {
+	return strings.HasPrefix(name, "python") && strings.Trim(name[len("python"):], "0123456789.") == ""
+}
+
+// lookAt looks whether a file is a program that can be started by itself. What is
+// looked at is what will be started, or nothing: the walls hold it against its identity.
+func lookAt(name, file string) (*Command, error) {
+	f, err := open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	same, _, err := confine.Identify(f)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := elf.NewFile(f)
+	if err != nil {
+		return nil, fmt.Errorf("it is no program of this system: %w", err)
+	}
+	if parsed.Type != elf.ET_EXEC && parsed.Type != elf.ET_DYN {
+		return nil, fmt.Errorf("it is no program (%v)", parsed.Type)
+	}
+	c := &Command{Name: name, Inside: path.Join(interpreter.BinDir, name), Same: same, path: file}
+	if isPython(name) {
+		c.Inside = path.Join(interpreter.BinDir, path.Base(file)) // where it looks for its library from
+		c.Image = sync.OnceValues(func() (*interpreter.Image, error) { return interpreter.PythonImage(c.Inside, file) })
+		return c, nil
+	}
+	c.Image = sync.OnceValues(func() (*interpreter.Image, error) { return interpreter.NewImage(c.Inside, file) })
+	return c, nil
+}
+
+// open opens what is no symbolic link, and does not wait for whoever writes a pipe.
+func open(file string) (*os.File, error) {
+	return os.OpenFile(file, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+}
+
+// Open opens the file, if it is still the one that was looked at. What is read of it then is
+// what was looked at, unless Check says otherwise afterwards.
+func (c *Command) Open() (*os.File, error) {
+	f, err := open(c.path)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Check(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Check says whether an open file is the one that was looked at.
+func (c *Command) Check(f *os.File) error {
+	same, _, err := confine.Identify(f)
+	if err == nil && same != c.Same {
+		return confine.ErrOther
+	}
+	return err
+}
+
+// Alone says why a command needs more than single files of the machine, which a sandbox
+// that copies them does not have; nil if it does not.
+func (c *Command) Alone() *core.Error {
+	f, err := c.Open() // before Image reads it
+	if errors.Is(err, confine.ErrOther) {
+		return Other(c.Name)
+	}
+	if err != nil {
+		return Unstartable(c.Name, err)
+	}
+	_ = f.Close()
+	image, err := c.Image()
+	if err != nil {
+		return Unstartable(c.Name, err)
+	}
+	for _, source := range image.Sources {
+		if info, err := os.Stat(source); err == nil && info.IsDir() || c.script != "" {
+			return Refuse("%s needs folders of the machine's files, which commands have in the sandbox process only", c.Name).WithHint("run the program with sandbox: process")
+		}
+	}
+	return nil
+}

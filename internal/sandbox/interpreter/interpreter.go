@@ -1,0 +1,212 @@
+// Package interpreter knows what runtimes that the machine has need of its files,
+// so that they run where there is nothing else: behind the walls of a process, in
+// a container, in a virtual machine.
+package interpreter
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"time"
+
+	"retort/internal/core"
+)
+
+// Interpreter is a runtime that programs of the machine's give, and the harness
+// that makes a guest of it.
+type Interpreter struct {
+	Runtime string   // "python", "node", "bun", "deno"; also names the walls' profile
+	Command string   // path, or a name that is looked for in PATH
+	Flags   []string // before the path of the harness
+	Env     []string // all that it has of an environment, such as where its cache would be
+	Main    string   // the file of the harness to start with
+	// Harness gives the files of the harness by name. They lie
+	// in HarnessDir, wherever it runs.
+	Harness func() map[string][]byte
+	// Exhausted tells by what it said on its standard error that it ended for
+	// want of memory.
+	Exhausted func(stderr string) bool
+	// Crashed tells by the same, of a program in file: the line at which it
+	// crashed, 0 if that is not said, and whether it was for a stack too deep.
+	// It may be nil.
+	Crashed func(stderr, file string) (line int, deep bool)
+	// Proc is set if it does not run without a /proc.
+	Proc bool
+	// Compiles says that the harness understands the arguments with which it
+	// compiles itself and waits for that.
+	Compiles bool
+	// Threads is how many it needs.
+	Threads int
+	// Proxied says that its programs reach the network through a proxy, of which the
+	// harness learns from HTTPS_PROXY, and that it finds authorities in SSL_CERT_FILE.
+	Proxied bool
+}
+
+// Where things are inside of a sandbox.
+const (
+	BinDir     = "/usr/bin"
+	HarnessDir = "/usr/lib/retort"
+	zoneDir    = "/usr/share/zoneinfo"
+)
+
+const asking = 10 * time.Second
+
+// Look finds the program. Its error is a *core.Error that says how to get it.
+func (i Interpreter) Look() (string, error) {
+	found, err := exec.LookPath(i.Command)
+	if err == nil {
+		found, err = filepath.Abs(found)
+	}
+	if err == nil {
+		found, err = filepath.EvalSymlinks(found)
+	}
+	if err != nil {
+		return "", core.Errorf(core.KindSandboxUnavailable, "interpreter", "%s is not on this machine: %w", i.Runtime, err).
+			WithHint("install it, or set its path: runtimes: {%s: /path/to/%s}", i.Runtime, i.Command)
+	}
+	return found, nil
+}
+
+// Image is what programs of the machine need of its files.
+type Image struct {
+	Program string            // inside
+	Sources map[string]string // path inside → file or directory of the machine, without symbolic links on the way
+	Empty   []string          // directories in those of Sources that nobody needs
+}
+
+// NewImage is what one program of the machine needs beside itself, for a place inside.
+func NewImage(inside, program string) (*Image, error) {
+	m := &Image{Program: inside, Sources: map[string]string{inside: program}}
+	return m, m.libraries(program, path.Dir(inside))
+}
+
+// Image collects the files of the interpreter at path found, which Look gave.
+func (i Interpreter) Image(found string) (*Image, error) {
+	m, err := i.image(found)
+	if err != nil {
+		return nil, core.Errorf(core.KindSandboxUnavailable, "interpreter", "%s cannot be used as %s: %w", found, i.Runtime, err)
+	}
+	return m, nil
+}
+
+func (i Interpreter) image(found string) (*Image, error) {
+	if i.Runtime == "python" {
+		m := &Image{Sources: map[string]string{}}
+		return m, m.python(found)
+	}
+	return NewImage(path.Join(BinDir, i.Runtime), found)
+}
+
+// PythonAt is the executable of a Python, which a file may be or lead to, as the shims of
+// version managers do.
+func PythonAt(found string) (string, error) {
+	said, err := pythonOf(found)
+	return said.Executable, err
+}
+
+// PythonImage is what a Python needs beside itself, for a place inside.
+func PythonImage(inside, program string) (*Image, error) {
+	m := &Image{Sources: map[string]string{}}
+	if err := m.python(program); err != nil {
+		return nil, err
+	}
+	if m.Program != inside {
+		m.Sources[inside] = m.Sources[m.Program]
+		delete(m.Sources, m.Program)
+		m.Program = inside
+	}
+	return m, nil
+}
+
+// With is the image with one more file or folder of the machine, at its own path.
+func (m *Image) With(file string) *Image {
+	more := &Image{Program: m.Program, Sources: maps.Clone(m.Sources), Empty: m.Empty}
+	more.Sources[file] = file
+	return more
+}
+
+// Argv is the command line of the interpreter inside.
+func (i Interpreter) Argv(m *Image) []string {
+	return append(append([]string{m.Program}, i.Flags...), path.Join(HarnessDir, i.Main))
+}
+
+// pythonSays is what a Python tells of itself.
+type pythonSays struct {
+	Executable string   `json:"executable"`
+	Prefix     string   `json:"prefix"`
+	Library    string   `json:"library"`
+	Version    []int    `json:"version"`
+	Extensions []string `json:"extensions"`
+}
+
+const askPython = `import json, os, sys, glob
+library = os.path.realpath(os.path.dirname(os.__file__))
+dynload = [p for p in sys.path if p.endswith("lib-dynload")]
+print(json.dumps({"executable": os.path.realpath(sys.executable), "prefix": os.path.realpath(sys.base_prefix), "library": library,
+	"version": list(sys.version_info[:2]), "extensions": [os.path.realpath(f) for d in dynload for f in glob.glob(d + "/*.so")]}))`
+
+// python collects the files of a Python: the program, its library, and the
+// libraries that both are linked with. Installed packages are left out.
+func (m *Image) python(found string) error {
+	python, err := pythonOf(found)
+	if err != nil {
+		return err
+	}
+	return m.collect(python)
+}
+
+// pythonOf asks a Python where its files are.
+func pythonOf(found string) (python pythonSays, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), asking)
+	defer cancel()
+	var said, complaint bytes.Buffer
+	ask := exec.CommandContext(ctx, found, "-I", "-S", "-c", askPython) // not behind walls: it is the user's own, and runs nothing else
+	ask.Stdout, ask.Stderr = &said, &complaint
+	if err := ask.Run(); err != nil {
+		return python, fmt.Errorf("it does not say where its library is: %w%s", err, firstLine(complaint.String()))
+	}
+	if err := json.Unmarshal(said.Bytes(), &python); err != nil || len(python.Version) != 2 || python.Executable == "" || python.Library == "" {
+		return python, fmt.Errorf("it does not say where its library is, but %.100q", said.String())
+	}
+	return python, nil
+}
+
+func (m *Image) collect(python pythonSays) error {
+	if python.Version[0] != 3 || python.Version[1] < 9 {
+		return fmt.Errorf("it is version %d.%d; 3.9 or later is needed", python.Version[0], python.Version[1])
+	}
+	version := fmt.Sprintf("python%d.%d", python.Version[0], python.Version[1])
+	library := path.Join("/usr", relativeLibrary(python, version))
+	m.Program = path.Join(BinDir, version)
+	m.Sources[m.Program], m.Sources[library] = python.Executable, python.Library
+	if zones, err := filepath.EvalSymlinks(zoneDir); err == nil && isDir(zones) { // for the module zoneinfo
+		m.Sources[zoneDir] = zones
+	}
+	for _, packages := range []string{"site-packages", "dist-packages", "test", "idlelib", "ensurepip"} {
+		if isDir(filepath.Join(python.Library, packages)) {
+			m.Empty = append(m.Empty, path.Join(library, packages))
+		}
+	}
+	for _, file := range append([]string{python.Executable}, python.Extensions...) {
+		// An extension may be there without what it needs; it is then of no use.
+		if err := m.libraries(file, BinDir); err != nil && (file == python.Executable || !errors.Is(err, errMissing)) {
+			return err
+		}
+	}
+	return nil
+}
+
+// relativeLibrary is where a Python looks for its library below its prefix:
+// lib/python3.11, or lib64/python3.11.
+func relativeLibrary(p pythonSays, version string) string {
+	if rel, err := filepath.Rel(p.Prefix, p.Library); err == nil && path.Base(rel) == version && path.Dir(rel) != "." && rel[0] != '.' {
+		return rel
+	}
+	return path.Join("lib", version)
+}

@@ -1,0 +1,107 @@
+// Package sandbox runs untrusted programs where they can do no harm. A Backend
+// makes sandboxes; a Sandbox runs one program and is thrown away; a Host is the
+// only way out of it.
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+
+	"retort/internal/core"
+)
+
+// Backend makes sandboxes of one kind: a process, a container, a virtual machine.
+type Backend interface {
+	// Capabilities says what the backend isolates and which runtimes it has.
+	Capabilities() Capabilities
+	// Prepare returns a whole sandbox, or an error and nothing left behind.
+	// An error is a *core.Error of kind sandbox_unavailable or internal.
+	Prepare(ctx context.Context, s Spec) (Sandbox, error)
+	// Close ends every sandbox and returns when nothing of them is left.
+	Close() error
+}
+
+// Sandbox runs one program, once.
+type Sandbox interface {
+	// Run returns when the program has ended and every call it made has
+	// returned. How a program failed is the Report's Status; the error is
+	// for what is our own fault. Cancelling ctx ends the program with
+	// StatusCancelled.
+	Run(ctx context.Context, p core.Program, h Host) (Report, error)
+	// Close ends the sandbox. It is idempotent and safe during Run.
+	Close() error
+}
+
+// Host is what a program can ask for: the only way out of a sandbox. Call is
+// used by several goroutines at once. Its errors are *core.Error; they reach the
+// program as a ToolError.
+type Host interface {
+	Call(ctx context.Context, c core.Call) (core.Result, error)
+}
+
+// Proxy is what a Host may be besides: the other end of the connections that a program opens
+// to its proxy. A backend whose Capabilities say that it proxies leads them there; no other is
+// chosen for such a program.
+type Proxy interface {
+	// ServeConn serves one connection until it or ctx ends, and has closed it when it
+	// returns. It is used by several goroutines at once.
+	ServeConn(ctx context.Context, conn net.Conn)
+}
+
+// HostFunc is a Host made of a function.
+type HostFunc func(ctx context.Context, c core.Call) (core.Result, error)
+
+// Call calls f.
+func (f HostFunc) Call(ctx context.Context, c core.Call) (core.Result, error) { return f(ctx, c) }
+
+// Spec says what sandbox is wanted.
+type Spec struct {
+	Runtime string      // "quickjs", "python", …
+	Limits  core.Limits // complete
+	Code    string      // of the program that will run, if that is known
+	Floor   Floor       // what the sandbox has to be at least
+	Proxied bool        // the program reaches its network over connections, so that it needs a Proxy
+}
+
+// Report is how a program ended in its sandbox.
+type Report struct {
+	Status      core.Status
+	Value       json.RawMessage // the program's value; nil if it has none (undefined)
+	Error       *core.Error     // positions are those of the code that the runtime evaluated
+	Output      []byte          // console output, cut at Limits.Output
+	MemoryBytes int64           // high-water mark of the sandbox, 0 if unknown
+	Warnings    []string
+	Runtime     string
+	Backend     string
+	Isolation   string // how strong the backend is, in a word: see Isolation; the Chooser fills it in
+	Bounds      string // what holds the limits: "cgroup v2", "cgroup v1", "rlimits, watcher"
+}
+
+// Missing is a runtime that a backend cannot run, and why.
+type Missing struct {
+	Runtime string
+	Why     *core.Error
+}
+
+// MissingCommand is a command that settings allow and that cannot be started, and why.
+type MissingCommand struct {
+	Command string
+	Why     *core.Error
+}
+
+// Capabilities describe a backend. They are data: what chooses a backend reads
+// them and knows no backend by name.
+type Capabilities struct {
+	Name        string      // "process"
+	Runtimes    []string    // what it can run on this machine
+	Missing     []Missing   // what it could run if it were there
+	Strength    int         // 0 none, Process, Container, Machine; less where the system offers less
+	Walls       []string    // what stands between program and machine, in words
+	Warning     string      // what is missing here of what the backend should be; empty if nothing is
+	Unavailable *core.Error // why the backend cannot be used here; nil if it can
+	Proxies     bool        // it leads programs' connections to a Host that is a Proxy
+	// Commands are those of the settings that programs in it can start, and NoCommands the others.
+	Commands   []string         `json:",omitempty"`
+	NoCommands []MissingCommand `json:",omitempty"`
+}

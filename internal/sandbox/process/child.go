@@ -1,0 +1,242 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unicode"
+
+	"retort/internal/core"
+	"retort/internal/sandbox/procgroup"
+	"retort/internal/sandbox/wire"
+)
+
+const (
+	greeting = 10 * time.Second // in which a child must be ready
+	// brief is how long a program runs whose memory is taken to be what its child
+	// had before: to ask costs as much as the program.
+	brief = 5 * time.Millisecond
+
+	helperThreads = 128
+)
+
+// child is one process.
+type child struct {
+	cmd      *exec.Cmd
+	pipes    *pipes
+	conn     *wire.Conn
+	stderr   *procgroup.Head
+	peak     peak
+	group    *procgroup.Group
+	foreseen core.Limits   // for which the group is bounded
+	began    time.Time     // when its program came
+	footing  footing       // when its program came
+	starved  bool          // the kernel ended it for want of memory; known when it has exited
+	exited   chan struct{} // closed when it has ended and been waited for
+	listener *os.File      // over which the listener of its network comes; nil if it has none
+}
+
+// spawn starts a child of a kind that is ready for a program.
+func (b *Backend) spawn(k *kind) (*child, error) {
+	found := b.check()
+	if found.refusal != nil {
+		return nil, found.refusal
+	}
+	if k.runtime == quickjs {
+		select {
+		case c := <-b.first:
+			return c, nil
+		default:
+		}
+	}
+	return b.greeted(k, found.weak)
+}
+
+// greeted starts a child and returns when it is ready for a program.
+func (b *Backend) greeted(k *kind, weak bool) (*child, error) {
+	if code := b.compiled(k, weak); code != nil {
+		if c, err := b.greet(k.with(CompiledArgument), weak, code); err == nil {
+			return c, nil
+		}
+		k.harness.code.Store(nil) // the program may be another one by now
+	}
+	return b.greet(k, weak, nil)
+}
+
+// greet starts a child that gets code before anything else, if there is any.
+func (b *Backend) greet(k *kind, weak bool, code []byte) (*child, error) {
+	c, err := b.start(k, weak)
+	if err != nil {
+		return nil, err
+	}
+	late := time.AfterFunc(b.greeting, c.Kill)
+	defer b.expect(c)()
+	if code != nil {
+		_ = c.conn.Send(wire.HarnessFrame(code)) // what fails is seen next
+	}
+	_, err = wire.Greet(c.conn)
+	inTime := late.Stop()
+	if err == nil && inTime {
+		c.foresee(b.limits, k.plan.Processes)
+		return c, nil
+	}
+	c.Kill()
+	<-c.exited
+	if !inTime {
+		return nil, fmt.Errorf("%s was not ready after %v%s", k.command[0], b.greeting, c.complaint())
+	}
+	return nil, fmt.Errorf("%s did not get ready: %w%s", k.command[0], err, c.complaint())
+}
+
+// refusedWalls says whether a child could not be started because the system
+// does not let it build its walls.
+func refusedWalls(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) || strings.Contains(err.Error(), ": walls: ")
+}
+
+// Helper starts another role of this program behind the walls of a guest, with
+// most bytes of memory. What it reads and writes is its standard input and
+// output; closing that ends it.
+func (b *Backend) Helper(command []string, most int64) (io.ReadWriteCloser, error) {
+	// Most machines allow the walls; where that is not known yet, to ask first
+	// would make everybody wait for two starts, one after the other.
+	k := builtin(command)
+	c, err := b.start(k, false)
+	if found := b.check(); found.refusal != nil || found.weak {
+		if err == nil {
+			c.Kill()
+		}
+		if found.refusal != nil {
+			return nil, found.refusal
+		}
+		c, err = b.start(k, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	limitHelper(c.cmd.Process.Pid, most)
+	c.group.Limit(most, core.Limits{CPU: float64(runtime.GOMAXPROCS(0))}, helperThreads)
+	return c.pipes, nil
+}
+
+func (b *Backend) start(k *kind, weak bool) (*child, error) {
+	in, toChild, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	fromChild, out, err := os.Pipe()
+	if err != nil {
+		_, _ = in.Close(), toChild.Close()
+		return nil, err
+	}
+	cmd, plan, listener, err := k.cmd(weak)
+	if err != nil {
+		_, _, _, _ = in.Close(), toChild.Close(), fromChild.Close(), out.Close()
+		return nil, err
+	}
+	c := &child{cmd: cmd, stderr: &procgroup.Head{}, exited: make(chan struct{}), listener: listener}
+	c.pipes = &pipes{child: c, in: fromChild, out: toChild}
+	c.conn = wire.NewConn(c.pipes)
+	cmd.Path = sameProgram(cmd.Path)
+	cmd.Env, cmd.Dir = []string{}, rootDir()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, c.stderr
+	cmd.WaitDelay = time.Second // for standard error, should somebody else hold it
+	k.tell(plan, weak)
+	c.group, err = b.spawner.Start(c.cmd)
+	_, _ = in.Close(), out.Close()
+	for _, f := range cmd.ExtraFiles {
+		_ = f.Close()
+	}
+	if err != nil {
+		_, _ = toChild.Close(), fromChild.Close()
+		closeFile(listener)
+		return nil, err
+	}
+	b.children.Go(func() {
+		_ = c.cmd.Wait() // how it ended is in ProcessState
+		if c.starved = c.group.Exhausted(); c.starved {
+			c.peak.note(c.group.Peak())
+		}
+		c.group.Remove()
+		closeFile(c.listener)
+		close(c.exited)
+	})
+	return c, nil
+}
+
+// Kill ends the child. It is idempotent and does not wait.
+func (c *child) Kill() { _ = c.conn.Close() }
+
+// end is what closing the connection does.
+func (c *child) end() {
+	c.measure()
+	_ = c.cmd.Process.Kill()
+}
+
+// measure notes what the child has taken.
+func (c *child) measure() {
+	if time.Since(c.began) > brief {
+		c.peak.note(highWater(c.cmd.Process.Pid))
+	}
+}
+
+// complaint is what the child said of its end, as the tail of a message. It
+// must have exited.
+func (c *child) complaint() string {
+	for line := range strings.Lines(c.stderr.String()) {
+		if line = strings.TrimSpace(line); strings.ContainsFunc(line, unicode.IsLetter) { // and not a ruler
+			return ": " + line
+		}
+	}
+	return ""
+}
+
+func (c *child) Alive() bool {
+	select {
+	case <-c.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// pipes are the connection to a child. Closing them ends it.
+type pipes struct {
+	child   *child
+	in, out *os.File
+}
+
+func (p *pipes) Read(b []byte) (int, error)  { return p.in.Read(b) }
+func (p *pipes) Write(b []byte) (int, error) { return p.out.Write(b) }
+
+func (p *pipes) Close() error {
+	p.child.end()
+	_ = p.out.Close()
+	return p.in.Close()
+}
+
+// peak is the most memory that a child was seen to use, in bytes.
+type peak struct {
+	mu    sync.Mutex
+	bytes int64
+}
+
+func (p *peak) note(bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bytes = max(p.bytes, bytes)
+}
+
+func (p *peak) value() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bytes
+}

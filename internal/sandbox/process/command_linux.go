@@ -1,0 +1,166 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/confine"
+	"retort/internal/sandbox/hostcmd"
+)
+
+// plan is the walls around a command: its own file, the libraries that it is linked with, a
+// few devices and an empty /tmp.
+func plan(c *hostcmd.Command, args []string) (confine.Plan, error) {
+	image, err := c.Image()
+	if err != nil {
+		return confine.Plan{}, err
+	}
+	p := c.Plan(args)
+	p.Mounts = mounts(image)
+	pinned := c.Pinned()
+	for i := range p.Mounts {
+		p.Mounts[i].Same = pinned[p.Mounts[i].Target]
+		delete(pinned, p.Mounts[i].Target)
+	}
+	for target, same := range pinned { // a file in one of the folders
+		p.Mounts = append(p.Mounts, confine.Mount{Source: target, Target: target, Same: same})
+	}
+	return p, nil
+}
+
+// Start implements sandbox.Commander. The command's child is like those of interpreters, but
+// that it becomes the command: nothing can be told to it but its arguments and its input.
+func (s *childSandbox) Start(ctx context.Context, c sandbox.Command) (sandbox.Ended, error) {
+	b := s.backend
+	found, absent := b.commands.Find(c.Name)
+	if absent != nil {
+		return sandbox.Ended{}, absent
+	}
+	if confine.WantsProc {
+		return sandbox.Ended{}, hostcmd.Refuse("this build of retort cannot start commands, since it was built with cgo").WithHint("build it with CGO_ENABLED=0, as `make build` does")
+	}
+	if b.check().weak {
+		return sandbox.Ended{}, hostcmd.Refuse("commands need walls that this machine refuses").WithHint("`retort doctor` says why")
+	}
+	plan, err := plan(found, c.Args)
+	if err != nil {
+		return sandbox.Ended{}, hostcmd.Unstartable(c.Name, err)
+	}
+	for _, f := range c.Folders {
+		plan.Mounts = append(plan.Mounts, confine.Mount{Below: f.Below, Source: f.Name, Target: f.Target, Writable: f.Writable})
+	}
+	limits, leave, refused := s.enter()
+	if refused != nil {
+		return sandbox.Ended{}, refused
+	}
+	defer leave()
+	plan.Data, plan.Seconds = allowance(limits)+spare, int64(processorTime(limits)/time.Second)
+	return b.command(ctx, &kind{command: b.kinds[quickjs].command, plan: plan}, c, limits)
+}
+
+// enter begins something that Close of the backend waits for, if the program still runs.
+func (s *childSandbox) enter() (limits core.Limits, leave func(), refused *core.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.backend.mu.Lock()
+	defer s.backend.mu.Unlock()
+	if !s.used || s.closed || s.over || s.backend.closed {
+		return limits, nil, core.Errorf(core.KindCancelled, "process.command", "the program has ended")
+	}
+	s.backend.children.Add(1)
+	return s.limits.Or(core.DefaultLimits()), s.backend.children.Done, nil
+}
+
+// command starts a child that becomes the command, and waits for its end.
+func (b *Backend) command(whole context.Context, k *kind, c sandbox.Command, limits core.Limits) (sandbox.Ended, error) {
+	ctx, cancel := context.WithCancelCause(whole)
+	defer cancel(nil)
+	cmd, plan, _, err := k.cmd(false)
+	if err != nil {
+		return sandbox.Ended{}, hostcmd.Unstartable(c.Name, err)
+	}
+	over := errors.New("too much output")
+	stdout := hostcmd.NewOutput(sandbox.MaxStdout, func() { cancel(over) })
+	stderr := hostcmd.NewOutput(sandbox.MaxStderr, func() { cancel(over) })
+	cmd.Path, cmd.Env, cmd.Dir = sameProgram(cmd.Path), []string{}, rootDir()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.Stdin), stdout, stderr
+	cmd.WaitDelay = time.Second // nobody but the child has the other ends
+	k.tell(plan, false)
+	group, err := b.spawner.Start(cmd)
+	for _, f := range cmd.ExtraFiles {
+		_ = f.Close()
+	}
+	if err != nil {
+		return sandbox.Ended{}, hostcmd.Unstartable(c.Name, err)
+	}
+	group.Limit(allowance(limits), limits, hostcmd.Threads)
+	running := &child{cmd: cmd}
+	unwatch := running.watch(limits, hostcmd.Threads, cancel)
+	unfill := watchFolders(c.Full, cancel)
+	unkill := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+	_ = cmd.Wait() // how it ended is in ProcessState
+	unkill()
+	unwatch()
+	unfill()
+	starved := group.Exhausted()
+	group.Remove()
+	ended := hostcmd.Ended(codeOf(cmd.ProcessState), stdout, stderr)
+	switch cause := context.Cause(ctx); {
+	case starved:
+		return ended, hostcmd.Starved(c.Name)
+	case whole.Err() != nil:
+		return ended, hostcmd.Cancelled(c.Name)
+	case cause != nil && !errors.Is(cause, over):
+		return ended, core.Errorf(core.KindLimit, "process.command", "%s was ended: %v", c.Name, cause).WithHint("give it less at once")
+	}
+	return ended, hostcmd.Unstarted(c.Name, ended)
+}
+
+// errFull is why a command is ended that fills the workspace.
+var errFull = errors.New("the workspace is full (resourceLimits.disk)")
+
+// measureEvery is how often folders are measured that a command writes to. What it writes
+// meanwhile is beyond the quota.
+const measureEvery = 250 * time.Millisecond
+
+// watchFolders looks again and again whether folders have come to hold too much, and ends who
+// fills them.
+func watchFolders(full func() bool, cancel context.CancelCauseFunc) (stop func()) {
+	if full == nil {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(measureEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			if full() {
+				cancel(errFull)
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+func codeOf(state *os.ProcessState) int {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return state.ExitCode()
+}

@@ -1,0 +1,100 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/confine"
+	"retort/internal/sandbox/interpreter"
+	"retort/internal/sandbox/sandboxtest"
+)
+
+// TestEscapes has a native program, which could do anything, try every way out
+// that the walls should close, behind the walls of each runtime.
+func TestEscapes(t *testing.T) {
+	for _, profile := range []string{"quickjs", "python", "node", "bun", "deno", "command"} {
+		t.Run(profile, func(t *testing.T) {
+			b := New(Options{Warm: -1})
+			defer b.Close()
+			b.kinds[profile] = native(t, profile, "probe", profile)
+			b.open(b.kinds[profile], Options{Warm: -1})
+			b.have = func() sandbox.Capabilities { return sandbox.Capabilities{Runtimes: []string{profile}} }
+			sandboxtest.Escapes(t, b, profile)
+		})
+	}
+}
+
+// native is a kind of children that become this test binary in one of its roles,
+// behind the walls of a runtime.
+func native(t *testing.T, profile string, role ...string) *kind {
+	path, err := filepath.EvalSymlinks("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := interpreter.NewImage("/usr/bin/probe", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &kind{
+		runtime: profile, command: self(t, "guest"), native: true, exhausted: goExhausted,
+		plan: confine.Plan{Profile: profile, Argv: append([]string{"/usr/bin/probe"}, role...), Mounts: mounts(m), Harness: interpreter.HarnessDir, Tmp: 8 << 20, Files: 256, Processes: 64, Proc: profile == "node"},
+	}
+}
+
+func inRuntime(t *testing.T, b *Backend, runtime, code string, l core.Limits) sandbox.Report {
+	t.Helper()
+	l = l.Or(core.Limits{Timeout: testenv.Patience}).Or(core.DefaultLimits())
+	s, err := b.Prepare(context.Background(), sandbox.Spec{Runtime: runtime, Limits: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.Run(context.Background(), core.Program{Code: code, Name: "program", Limits: l}, echo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestPythonEscapes does the same with a Python program, which has ctypes.
+func TestPythonEscapes(t *testing.T) {
+	b := New(Options{Interpreters: []Interpreter{interpreterHere(t, "python", 0)}, Warm: -1})
+	defer b.Close()
+	sandboxtest.PythonEscapes(t, b)
+}
+
+// TestUnprivileged runs the tests of the walls once more as a user who is not root.
+func TestUnprivileged(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the other tests are run by such a user")
+	}
+	dir := t.TempDir()
+	binary, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(dir, "process.test")
+	if err := errors.Join(os.WriteFile(copied, binary, 0o755), os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755), os.Mkdir(filepath.Join(dir, "tmp"), 0o777), os.Chmod(filepath.Join(dir, "tmp"), 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	contract := "^(values|close)$" // the other tests do not depend on the user
+	if testenv.Full() {
+		contract = "^(values|limits|cancel|close)$"
+	}
+	cmd := exec.CommandContext(t.Context(), copied, "-test.run", "^TestEscapes$|^TestPythonEscapes$|^TestCommands$|^TestCommandIsTheFileThatWasLookedAt$|^TestContract$/^(quickjs|python|node)$/"+contract, "-test.v")
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + filepath.Join(dir, "tmp"), "HOME=" + dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Count(string(out), "ways out are closed") < 5 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

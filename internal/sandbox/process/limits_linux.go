@@ -1,0 +1,217 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/core"
+	"retort/internal/sandbox/wire"
+)
+
+const (
+	// lookMost and lookLeast are the times between two looks at a child: the nearer it is to its
+	// limit, the sooner it is looked at. fastest is how many bytes a process is taken to fill in
+	// a nanosecond.
+	lookMost, lookLeast = 20 * time.Millisecond, time.Millisecond
+	fastest             = 4
+	// computedEvery is the time between two readings of the processor time.
+	computedEvery = 100 * time.Millisecond
+	// stuck is how long a child may stay where it cannot map any more.
+	stuck = 500 * time.Millisecond
+	// beside is what a process may have beyond what it had when its program came and the
+	// program's own memory: garbage that its runtime has not collected yet, and copies of what
+	// it sends and receives.
+	beside = 64 << 20
+	// spare is what a process may map beyond what it may have resident: stacks of threads, and
+	// what an allocator takes in larger pieces than it needs. helperSpare is that of a process
+	// that is not a guest.
+	spare, helperSpare = 256 << 20, 1 << 30
+)
+
+// footing is the memory of a child when its program comes, in bytes. What a
+// runtime maps and does not use differs by gigabytes, so all limits are counted
+// from there.
+type footing struct {
+	data     int64 // mapped for data
+	own      int64 // resident, and its own
+	resident int64
+	threads  int
+}
+
+// foresee bounds a child for a program that it will probably get. It takes part
+// of a millisecond, in which nobody waits yet.
+func (c *child) foresee(l core.Limits, threads int) {
+	c.footing, c.foreseen = footingOf(c.cmd.Process.Pid), l
+	c.group.Limit(c.footing.own+allowance(l), l, threads)
+}
+
+// limit sets the limits of one program, as a backstop: the guest's runtime and
+// the watcher come first.
+func (c *child) limit(l core.Limits, threads int) {
+	if f := c.foreseen; f.Memory != l.Memory || f.Result != l.Result || f.CPU != l.CPU {
+		c.foresee(l, threads)
+	}
+	pid := c.cmd.Process.Pid
+	setLimit(pid, unix.RLIMIT_DATA, uint64(c.footing.data+allowance(l)+spare))
+	setLimit(pid, unix.RLIMIT_CPU, uint64(processorTime(l)/time.Second))
+}
+
+// before is the memory that the child had resident before its program came.
+func (c *child) before() int64 { return c.footing.resident }
+
+// limitHelper bounds the memory of a process that is not a guest.
+func limitHelper(pid int, most int64) {
+	setLimit(pid, unix.RLIMIT_DATA, uint64(footingOf(pid).data+most+helperSpare))
+}
+
+func setLimit(pid, resource int, most uint64) {
+	_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil) // the child may be gone
+}
+
+// allowance is how much more memory a child may have resident than when its program came.
+func allowance(l core.Limits) int64 { return l.Memory + beside }
+
+// watch cancels the program when its child uses more memory, processor time or threads than it may.
+// The runtime's own limits come first, and those of the control group; these hold when those do not. stop
+// ends the watch and waits for its end.
+func (c *child) watch(l core.Limits, threads int, cancel context.CancelCauseFunc) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		var full time.Duration // for which nothing could be mapped
+		wait := untilLook(allowance(l))
+		next := time.NewTimer(wait)
+		defer next.Stop()
+		unmeasured, computed := time.Duration(0), processorTimeOf(c.cmd.Process.Pid)
+		for {
+			select {
+			case <-done:
+				return
+			case <-next.C:
+			}
+			now := footingOf(c.cmd.Process.Pid)
+			c.peak.note(now.own)
+			if full += wait; !atCeiling(c.cmd.Process.Pid, now.data) {
+				full = 0
+			}
+			left := c.footing.own + allowance(l) - now.own
+			reason := exceeded(left, full, now.threads, threads, l)
+			if unmeasured += wait; reason == nil && unmeasured >= computedEvery {
+				unmeasured, reason = 0, overcomputed(processorTimeOf(c.cmd.Process.Pid)-computed, l)
+			}
+			if reason != nil {
+				cancel(reason)
+				return
+			}
+			wait = untilLook(left)
+			next.Reset(wait)
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+// exceeded returns why a child has to be killed, or nil. left is the number of bytes below its limit of memory, and
+// full the time for which it could not map memory.
+func exceeded(left int64, full time.Duration, threads, mostThreads int, l core.Limits) error {
+	switch {
+	case left < 0 || full > stuck:
+		return wire.MemoryStop(l.Memory)
+	case threads > mostThreads:
+		return wire.ThreadStop(mostThreads)
+	}
+	return nil
+}
+
+// overcomputed returns why a child is ended that has computed for so long; nil if it is not.
+func overcomputed(computed time.Duration, l core.Limits) error {
+	if computed > l.Computing {
+		return wire.ComputingStop(l.Computing)
+	}
+	return nil
+}
+
+// untilLook returns the time until the next look at a child that has left bytes up to its limit.
+func untilLook(left int64) time.Duration {
+	return min(max(time.Duration(left/fastest), lookLeast), lookMost)
+}
+
+// measures says that watch ends programs that compute for too long.
+const measures = true
+
+// processorTimeOf is how long the threads of a process have run, the ended ones too; 0 if it is gone.
+func processorTimeOf(pid int) time.Duration {
+	const ticks = 100 // in a second, by the interface of the kernel
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:]) // the name before may have blanks
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseInt(string(fields[11]), 10, 64)
+	system, _ := strconv.ParseInt(string(fields[12]), 10, 64)
+	return time.Duration(user+system) * time.Second / ticks
+}
+
+// atCeiling says that a process with so many bytes of data cannot map any more.
+// One that stays there may never end: when there is no memory for an integer,
+// CPython tries for ever to raise the exception that says so.
+func atCeiling(pid int, data int64) bool {
+	const least = 1 << 20 // what allocators ask for at a time
+	var most unix.Rlimit
+	return data > 0 && unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &most) == nil && uint64(data)+least > most.Cur
+}
+
+// outgrew says of a child that has ended whether it had more memory than its
+// program might have: then that is why it crashed, whatever it died of.
+func (c *child) outgrew(l core.Limits) bool {
+	usage, ok := c.cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	return ok && usage.Maxrss<<10-c.footing.resident > l.Memory
+}
+
+// footingOf looks at a process, of which nothing is known if it is gone. What it
+// shares with others, such as the pages of this very program, is not its own;
+// memory that it could share with children is.
+func footingOf(pid int) footing {
+	m := statusOf(pid)
+	return footing{data: m["VmData"], own: m["RssAnon"] + m["RssShmem"], resident: m["VmRSS"], threads: int(m["Threads"])}
+}
+
+// statusOf reads the numbers in proc_pid_status(5): sizes in bytes, and counts.
+func statusOf(pid int) map[string]int64 {
+	numbers := map[string]int64{}
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return numbers
+	}
+	for line := range bytes.Lines(data) {
+		name, rest, _ := bytes.Cut(line, []byte(":"))
+		fields := bytes.Fields(rest)
+		if len(fields) == 0 {
+			continue
+		}
+		n, err := strconv.ParseInt(string(fields[0]), 10, 64)
+		if len(fields) == 2 && string(fields[1]) == "kB" {
+			n <<= 10
+		}
+		if err == nil {
+			numbers[string(name)] = n
+		}
+	}
+	return numbers
+}
+
+// highWater is the most memory that a process has had resident, of which its
+// program's pages are a part.
+func highWater(pid int) int64 { return statusOf(pid)["VmHWM"] }

@@ -1,0 +1,147 @@
+package process
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox/procgroup"
+)
+
+// baseline is the most that a runtime has resident when its program comes, in bytes.
+const baseline = 64 << 20
+
+// TestMemoryInGroup has programs use all their memory where a control group bounds them: what the
+// kernel has counted is within what the documentation promises.
+func TestMemoryInGroup(t *testing.T) {
+	g := procgroup.OpenGroups()
+	if g == nil {
+		t.Skip("this machine delegates no control groups")
+	}
+	g.Close()
+	for _, runtime := range everywhere {
+		t.Run(runtime, func(t *testing.T) { exhaust(t, runtime, true, baseline+beside) })
+	}
+}
+
+// TestMemoryWithoutGroups does the same where the machine delegates no control groups: limits of
+// the process and the watcher hold alone. What is mapped bounds a process that is not looked at in
+// time, on a busy machine.
+func TestMemoryWithoutGroups(t *testing.T) {
+	for _, runtime := range everywhere {
+		t.Run(runtime, func(t *testing.T) { exhaust(t, runtime, false, baseline+beside+spare) })
+	}
+}
+
+// exhaust has programs use up different limits, and checks that they end for that, that a process
+// has had at most above bytes beyond the limit, and that the host hardly grows.
+func exhaust(t *testing.T, runtime string, groups bool, above int64) {
+	bounds := "rlimits, watcher"
+	o := optionsFor(t, runtime)
+	o.Warm = -1
+	var g *procgroup.Groups
+	if groups {
+		g = procgroup.OpenGroups()
+		bounds = (&procgroup.Group{Groups: g}).Words()
+	}
+	b := newBackend(o, g)
+	defer b.Close()
+	for _, memory := range []int64{64 << 20, 128 << 20, 256 << 20, 512 << 20} {
+		if memory > 64<<20 && (runtime != "node" || memory != 512<<20) && !testenv.Full() {
+			continue // Only the engine of node is also told its limit.
+		}
+		for name, code := range devouring(runtime) {
+			t.Run(fmt.Sprintf("%s to %d MB", name, memory>>20), func(t *testing.T) {
+				const most = 64 << 20
+				_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the high-water mark begins again
+				was := highWater(os.Getpid())
+				l := core.Limits{Memory: memory, Timeout: testenv.Patience}
+				r := inRuntime(t, b, runtime, code, l)
+				if r.Status != core.StatusMemoryLimit || r.Error == nil || r.Error.Kind != core.KindLimit || r.Error.Hint == "" {
+					t.Errorf("%s %+v", r.Status, r.Error)
+				}
+				if r.Bounds != bounds {
+					t.Errorf("bounded by %s", r.Bounds)
+				}
+				if grown := highWater(os.Getpid()) - was; grown > most {
+					t.Errorf("the host has grown by %d MB", grown>>20)
+				}
+				if r.MemoryBytes > memory+above || r.MemoryBytes < memory/3 {
+					t.Errorf("the process had %d MB", r.MemoryBytes>>20)
+				}
+				t.Logf("%d MB", r.MemoryBytes>>20)
+			})
+		}
+	}
+}
+
+// TestGarbage runs programs that make a gigabyte of garbage and keep nothing of it: no runtime
+// needs more than its limit for that.
+func TestGarbage(t *testing.T) {
+	for _, runtime := range everywhere {
+		t.Run(runtime, func(t *testing.T) {
+			memory := int64(64 << 20)
+			o := Options{Warm: -1, Limits: core.Limits{Memory: memory}}
+			if runtime != quickjs {
+				o.Interpreters = []Interpreter{interpreterHere(t, runtime, memory)}
+			}
+			b := New(o)
+			defer b.Close()
+			for name, code := range wasteful(runtime) {
+				if runtime == "bun" && name == "large buffers" {
+					continue // Bun collects them late, as docs/RUNTIMES.md says.
+				}
+				r := inRuntime(t, b, runtime, code, core.Limits{Memory: memory, Timeout: testenv.Patience})
+				if r.Status != core.StatusOK || string(r.Value) != "1024" {
+					t.Errorf("%s: %s %s %+v", name, r.Status, r.Value, r.Error)
+				}
+				t.Logf("%s: %d MB", name, r.MemoryBytes>>20)
+			}
+		})
+	}
+}
+
+// wasteful are programs that make a thousand lists, texts and buffers of a megabyte each.
+func wasteful(runtime string) map[string]string {
+	if runtime == "python" {
+		return map[string]string{
+			"lists":   "n = 0\nfor i in range(1024): n += len([i] * 131_072) // 131_072\nn",
+			"buffers": "n = 0\nfor i in range(1024): n += len(b'x' * (1 << 20)) >> 20\nn",
+		}
+	}
+	return map[string]string{
+		"lists":         "const row = new Array(131072).fill(0.5); let n = 0; for (let i = 0; i < 1024; i++) n += row.slice().length / 131072; return n",
+		"texts":         "let n = 0; for (let i = 0; i < 1024; i++) n += `${i % 8}`.repeat(1 << 20).length >> 20; return n",
+		"buffers":       "let n = 0; for (let i = 0; i < 1024; i++) n += new Uint8Array(1 << 20).fill(1).length >> 20; return n",
+		"large buffers": "let n = 0; for (let i = 0; i < 64; i++) n += new Uint8Array(16 << 20).fill(1).length >> 20; return n",
+	}
+}
+
+// TestUntilLook checks that a child near its limit is looked at soon.
+func TestUntilLook(t *testing.T) {
+	for left, want := range map[int64]time.Duration{-1: lookLeast, 0: lookLeast, 4 << 20: 1048576, 40 << 20: 10485760, 1 << 40: lookMost, math.MaxInt64: lookMost} {
+		if got := untilLook(left); got != want {
+			t.Errorf("%d bytes: %v, want %v", left, got, want)
+		}
+	}
+}
+
+// devouring are programs that use memory without end: the runtime's own heap,
+// and what is beside it.
+func devouring(runtime string) map[string]string {
+	const buffers = "const a = []; for (;;) a.push(new Uint8Array(1 << 20).fill(1))"
+	switch runtime {
+	case "python":
+		return map[string]string{
+			"lists":   "a = []\nwhile True: a.append([len(a)] * 100_000)",
+			"buffers": "a = []\nwhile True: a.append(b'x' * (1 << 20))",
+		}
+	case quickjs: // which takes seconds to fill lists
+		return map[string]string{"texts": "const a = []; for (;;) a.push(`${a.length}`.repeat(1 << 18))", "buffers": buffers}
+	}
+	return map[string]string{"lists": "const a = [], row = new Array(1e5).fill(0.5); for (;;) a.push(row.slice())", "buffers": buffers}
+}

@@ -1,0 +1,98 @@
+//go:build linux
+
+package process
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox"
+)
+
+// ending is a program in both languages, and how it ends.
+type ending struct {
+	js, py string
+	limits core.Limits
+	status core.Status
+	during func(s sandbox.Sandbox, cancel func()) // what the test does once the program has made a call
+}
+
+func endings() []ending {
+	cancelled := func(_ sandbox.Sandbox, cancel func()) { cancel() }
+	closed := func(s sandbox.Sandbox, _ func()) { _ = s.Close() }
+	killed := func(s sandbox.Sandbox, _ func()) { _ = s.(*childSandbox).child.cmd.Process.Kill() }
+	return []ending{
+		{js: "return 1", py: "result = 1", status: core.StatusOK},
+		{js: "await callMCPTool('x'); return 1", py: "call_mcp_tool('x')", status: core.StatusOK},
+		{js: "null.x", py: "None.x", status: core.StatusError},
+		{js: "for (;;);", py: "while True: pass", limits: core.Limits{Timeout: 50 * time.Millisecond}, status: core.StatusTimeout},
+		{js: "globalThis.a = []; for (;;) a.push(new Uint8Array(1 << 20).fill(1))", py: "a = []\nwhile True: a.append(b'x' * (1 << 20))", limits: core.Limits{Memory: 32 << 20, Result: 1 << 20}, status: core.StatusMemoryLimit},
+		{js: "for (;;) console.log('x'.repeat(1000))", py: "while True: print('x' * 1000)", limits: core.Limits{Output: 5000}, status: core.StatusOutputLimit},
+		{js: "for (;;) await callMCPTool('x')", py: "while True: call_mcp_tool('x')", limits: core.Limits{ToolCalls: 5}, status: core.StatusCallLimit},
+		{js: "await callMCPTool('x'); await sleep(1e6)", py: "call_mcp_tool('x')\nawait sleep(1e6)", status: core.StatusCancelled, during: cancelled},
+		{js: "await callMCPTool('x'); for (;;);", py: "call_mcp_tool('x')\nwhile True: pass", status: core.StatusCancelled, during: closed},
+		{js: "await callMCPTool('x'); for (;;);", py: "call_mcp_tool('x')\nwhile True: pass", status: core.StatusError, during: killed},
+	}
+}
+
+// TestMixed runs programs that end in every way on all runtimes, 32 at the same time, and checks that
+// nothing has leaked.
+func TestMixed(t *testing.T) {
+	var o Options
+	runtimes := []string{quickjs, quickjs} // twice, since its children start fast
+	for _, name := range everywhere[1:] {
+		t.Run("with "+name, func(t *testing.T) {
+			o.Interpreters = append(o.Interpreters, interpreterHere(t, name, core.DefaultLimits().Memory))
+			runtimes = append(runtimes, name)
+		})
+	}
+	testenv.CheckLeaks(t)
+	b := New(o)
+	ends := endings()
+	programs := len(runtimes) * len(ends) // each end on each runtime
+	if testenv.Full() {
+		programs *= 8
+	}
+	var all sync.WaitGroup
+	for worker := range 32 {
+		all.Go(func() {
+			for i := worker; i < programs; i += 32 {
+				endOne(t, b, runtimes[i%len(runtimes)], ends[i/len(runtimes)%len(ends)])
+			}
+		})
+	}
+	all.Wait()
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func endOne(t *testing.T, b *Backend, runtime string, e ending) {
+	l := e.limits.Or(core.Limits{Timeout: testenv.Patience}).Or(core.DefaultLimits())
+	s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: runtime, Limits: l})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	code := e.js
+	if runtime == "python" {
+		code = e.py
+	}
+	host := sandbox.HostFunc(func(_ context.Context, c core.Call) (core.Result, error) {
+		if e.during != nil {
+			go e.during(s, cancel)
+		}
+		return core.Result{Value: c.Arguments}, nil
+	})
+	r, err := s.Run(ctx, core.Program{Code: code, Limits: l}, host)
+	if err != nil || r.Status != e.status {
+		t.Errorf("%s: %q: %v, %s %v, want %s", runtime, code, err, r.Status, r.Error, e.status)
+	}
+}

@@ -1,0 +1,33 @@
+package process
+
+import (
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/confine"
+	"retort/internal/sandbox/interpreter"
+	"retort/internal/sandbox/runtimes"
+	"retort/internal/sandbox/sandboxtest"
+)
+
+// TestNetworkedEscapes holds that a program with a network has one way more, and that it
+// leads to its Host.
+func TestNetworkedEscapes(t *testing.T) {
+	b := New(Options{Warm: -1})
+	defer b.Close()
+	k := native(t, "python", "probe", "python")
+	k.plan.Network = confine.Handed
+	b.kinds["python"] = k
+	b.open(k, Options{Warm: -1})
+	b.have = func() sandbox.Capabilities { return sandbox.Capabilities{Runtimes: []string{"python"}} }
+	sandboxtest.NetworkedEscapes(t, b, "python")
+}
+
+func TestConnections(t *testing.T) {
+	i := runtimes.All(map[string]string{"python": testenv.Need(t, "python")}, core.DefaultLimits().Memory)[0]
+	b := New(Options{Warm: -1, Interpreters: []interpreter.Interpreter{i}, Network: &interpreter.Network{}})
+	defer b.Close()
+	sandboxtest.Connections(t, b)
+}

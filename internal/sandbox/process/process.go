@@ -1,0 +1,337 @@
+// Package process runs each program in a child process of its own, behind the
+// walls that package walls builds: this binary again, as `retort guest`, which
+// has the JavaScript runtime built in, or an interpreter of the machine's. The
+// child has no files, no network, no environment and no say: it is started ahead
+// of time, runs one program and is killed.
+package process
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/hostcmd"
+	"retort/internal/sandbox/interpreter"
+	"retort/internal/sandbox/procgroup"
+	"retort/internal/sandbox/warmpool"
+)
+
+const (
+	name    = "process"
+	quickjs = "quickjs"
+	weakly  = name + " (weak)"
+)
+
+// Fallback says what may run where the system refuses the walls, behind what is
+// left: Landlock, an allow list of system calls, and limits.
+type Fallback string
+
+// The fallbacks.
+const (
+	FallbackNone    Fallback = ""        // nothing runs
+	FallbackQuickJS Fallback = "quickjs" // programs for the built-in runtime
+	FallbackAll     Fallback = "all"     // programs for every runtime
+)
+
+// Options configure a Backend. The zero value is a good default.
+type Options struct {
+	// Command starts a guest that speaks package wire on its standard input
+	// and output. Empty means this binary with the argument "guest". A first
+	// argument "walls" before the others has it call confine.Enter first.
+	Command []string
+	// Compiles says that Command understands CompileArgument and CompiledArgument.
+	Compiles bool
+	// Warm is how many children wait for programs while little is asked for:
+	// 2 if zero, none if negative.
+	Warm int
+	// MaxWarm is how many may wait when much is asked for: 8 if zero.
+	MaxWarm int
+	// Once says that a single program is expected: a child that is taken is not replaced. Lazy says
+	// that none is expected: no child is started before a caller asks for one.
+	Once, Lazy bool
+	// Limits are those that most programs have: children that wait are bounded
+	// by them. Zero fields mean the defaults.
+	Limits core.Limits
+	// Fallback is what may run without walls.
+	Fallback Fallback
+	// Network, unless it is nil, gives programs of proxied interpreters a way to an
+	// sandbox.Proxy, if their Host is one.
+	Network *interpreter.Network
+	// Interpreters are runtimes that the machine may have. Their children are
+	// started when they are first needed.
+	Interpreters []Interpreter
+	// Commands are what programs can start, each in a sandbox of its own.
+	Commands hostcmd.Set
+}
+
+// Backend is an sandbox.Backend of child processes. It is safe for use by
+// several goroutines.
+type Backend struct {
+	kinds    map[string]*kind
+	fallback Fallback
+	proxies  bool
+	limits   core.Limits // foreseen
+	commands hostcmd.Set
+	spawner  *procgroup.Spawner
+	check    func() state // what probe found, once it is known
+	first    chan *child  // the one that probe started
+	greeting time.Duration
+	have     func() sandbox.Capabilities
+	looked   chan struct{} // closed when have answers at once
+
+	scratch scratch // for harnesses; of no use if there are full walls
+	made    sync.Once
+
+	mu       sync.Mutex
+	parsed   parsed
+	running  map[*childSandbox]struct{}
+	expected map[*child]struct{} // that are not ready yet
+	closed   bool
+	children sync.WaitGroup // that have been started and not yet waited for
+}
+
+// state is what a machine allows.
+type state struct {
+	weak    bool        // there are no namespaces, and the fallback allows that
+	refusal *core.Error // nothing can run
+	why     string      // the machine refuses namespaces
+}
+
+var _ sandbox.Backend = (*Backend)(nil)
+
+// New makes a Backend and starts to warm children in the background. Close
+// must be called.
+func New(o Options) *Backend { return newBackend(o, procgroup.OpenGroups()) }
+
+func newBackend(o Options, g *procgroup.Groups) *Backend {
+	b := &Backend{spawner: procgroup.New(g), running: map[*childSandbox]struct{}{}, expected: map[*child]struct{}{}, looked: make(chan struct{}), kinds: map[string]*kind{}, fallback: o.Fallback, proxies: o.Network != nil, limits: o.Limits.Or(core.DefaultLimits()), commands: o.Commands, first: make(chan *child, 1), greeting: greeting, parsed: parsed{within: parsedFor}}
+	b.check = sync.OnceValue(b.probe)
+	command := o.Command
+	if len(command) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			refusal := core.Errorf(core.KindSandboxUnavailable, "process", "the path of this program is not known: %w", err)
+			b.check = func() state { return state{refusal: refusal} }
+			o.Warm = -1
+		}
+		command, o.Compiles = []string{self, "guest"}, true
+	}
+	b.kinds[quickjs] = builtin(command)
+	if o.Compiles {
+		b.kinds[quickjs].harness = &compiledHarness{}
+	}
+	if hasWalls {
+		for _, i := range o.Interpreters {
+			b.kinds[i.Runtime] = interpreted(i, command, b.harnesses, o.Network)
+		}
+	}
+	b.have = sync.OnceValue(func() sandbox.Capabilities { return b.look(o.Interpreters) })
+	for _, k := range b.kinds {
+		b.open(k, o)
+	}
+	return b
+}
+
+// open gives a kind its pool.
+func (b *Backend) open(k *kind, o Options) {
+	warm, most := o.Warm, o.MaxWarm
+	if warm == 0 {
+		warm = 2
+	}
+	if most == 0 {
+		most = 8
+	}
+	if o.Once {
+		warm, most = min(warm, 1), 1
+	}
+	warm = max(warm, 0)
+	k.pool = warmpool.NewPool(warmpool.PoolOptions[*child]{Start: func() (*child, error) { return b.spawn(k) }, Least: warm, Most: max(warm, most), Lazy: k.native || o.Lazy, Once: o.Once})
+}
+
+// probe finds out what the machine allows, by trying it.
+func (b *Backend) probe() state {
+	k := b.kinds[quickjs]
+	c, err := b.greeted(k, false)
+	if err == nil {
+		b.first <- c
+		return state{}
+	}
+	if !hasWalls || !refusedWalls(err) {
+		return state{} // each start says for itself what is wrong
+	}
+	cause, hint := remedy(err.Error())
+	if b.fallback == FallbackNone {
+		return state{refusal: core.Errorf(core.KindSandboxUnavailable, "process", "this machine refuses the sandbox: %s (%v)", cause, err).WithHint("%s", hint)}
+	}
+	if c, err := b.greeted(k, true); err == nil {
+		b.first <- c
+	}
+	return state{weak: true, why: cause + "; " + hint}
+}
+
+// Capabilities implements sandbox.Backend.
+func (b *Backend) Capabilities() sandbox.Capabilities { return b.have() }
+
+// look finds out what the backend can do. What is installed later is not noticed.
+func (b *Backend) look(interpreters []Interpreter) sandbox.Capabilities {
+	defer close(b.looked)
+	found := b.check()
+	have := sandbox.Capabilities{Name: name, Strength: strength, Walls: walledBy(found.weak), Unavailable: found.refusal}
+	if found.weak {
+		have.Strength = strengthWeak
+		have.Warning = "the walls are weak: no namespaces, since " + found.why
+	}
+	have.Proxies = hasWalls && !found.weak && b.proxies
+	have.Runtimes = []string{quickjs}
+	for _, i := range interpreters {
+		if !hasWalls {
+			have.Missing = append(have.Missing, sandbox.Missing{Runtime: i.Runtime, Why: tooWeak(i.Runtime, "they are built for Linux only")})
+		} else if _, err := i.Look(); err != nil {
+			have.Missing = append(have.Missing, sandbox.Missing{Runtime: i.Runtime, Why: core.AsError(err)})
+		} else if found.weak && b.fallback != FallbackAll {
+			have.Missing = append(have.Missing, sandbox.Missing{Runtime: i.Runtime, Why: tooWeak(i.Runtime, found.why)})
+		} else {
+			have.Runtimes = append(have.Runtimes, i.Runtime)
+		}
+	}
+	slices.Sort(have.Runtimes)
+	b.commands.Note(&have)
+	return have
+}
+
+// harnesses is a directory for the harnesses of interpreters that have no file
+// system of their own, empty if they have. Close removes it.
+func (b *Backend) harnesses() (string, error) {
+	if !b.check().weak {
+		return "", nil
+	}
+	var err error
+	b.made.Do(func() { b.scratch, err = newScratch() })
+	return b.scratch.dir, err
+}
+
+func tooWeak(runtime, why string) *core.Error {
+	return core.Errorf(core.KindSandboxUnavailable, "process", "%s programs need walls that this machine refuses: %s", runtime, why).
+		WithHint("mend that, or let settings allow it all the same: sandboxFallback: all")
+}
+
+// Prepare implements sandbox.Backend. It takes a child that is ready, or waits
+// for one to be started.
+func (b *Backend) Prepare(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
+	have, err := b.haveSoon(ctx)
+	if err != nil {
+		return nil, unavailable(ctx, err)
+	}
+	if have.Unavailable != nil {
+		return nil, have.Unavailable
+	}
+	if !slices.Contains(have.Runtimes, s.Runtime) {
+		return nil, core.Errorf(core.KindSandboxUnavailable, "process.prepare", "the process sandbox has no runtime %q", s.Runtime).
+			WithHint("it has %s", strings.Join(have.Runtimes, ", "))
+	}
+	k := b.kinds[s.Runtime]
+	if err := k.found(); err != nil {
+		return nil, err
+	}
+	c := b.parsed.take(s)
+	if c == nil {
+		if c, err = k.pool.Take(ctx); err != nil {
+			return nil, unavailable(ctx, err)
+		}
+	}
+	sandbox := &childSandbox{backend: b, kind: k, child: c, limits: s.Limits}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		c.Kill()
+		return nil, unavailable(ctx, warmpool.ErrClosed)
+	}
+	b.running[sandbox] = struct{}{}
+	return sandbox, nil
+}
+
+// haveSoon is Capabilities for somebody who may not want to wait for what it
+// tries.
+func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
+	select {
+	case <-b.looked:
+		return b.have(), nil
+	default:
+	}
+	found := make(chan sandbox.Capabilities, 1)
+	go func() { found <- b.have() }()
+	select {
+	case have := <-found:
+		return have, nil
+	case <-ctx.Done():
+		return sandbox.Capabilities{}, ctx.Err()
+	}
+}
+
+// expect takes note of a child that is not ready yet, so that Close ends it.
+func (b *Backend) expect(c *child) (done func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		c.Kill()
+	}
+	b.expected[c] = struct{}{}
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.expected, c)
+	}
+}
+
+func unavailable(ctx context.Context, err error) *core.Error {
+	if ctx.Err() != nil {
+		return core.Errorf(core.KindCancelled, "process.prepare", "the execution was cancelled")
+	}
+	return core.Errorf(core.KindSandboxUnavailable, "process.prepare", "no sandbox could be started: %w", err)
+}
+
+// Close implements sandbox.Backend.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	running := make([]*childSandbox, 0, len(b.running))
+	for s := range b.running {
+		running = append(running, s)
+	}
+	for c := range b.expected {
+		c.Kill()
+	}
+	b.mu.Unlock()
+	for _, k := range b.kinds {
+		k.pool.Close()
+	}
+	b.parsed.close()
+	select {
+	case c := <-b.first:
+		c.Kill()
+	default:
+	}
+	for _, s := range running {
+		_ = s.Close()
+	}
+	b.children.Wait()
+	b.spawner.Close()
+	b.made.Do(func() {})
+	b.scratch.remove()
+	return nil
+}
+
+func (b *Backend) forget(s *childSandbox) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.running, s)
+}
+
+// rootDir is where children run: not in a directory that means something.
+func rootDir() string { return filepath.VolumeName(os.TempDir()) + string(filepath.Separator) }

@@ -1,0 +1,88 @@
+//go:build linux
+
+package process
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/confine"
+	"retort/internal/sandbox/guest"
+	"retort/internal/sandbox/sandboxtest"
+)
+
+// TestMain gives the test binary its other roles. As "guest" it is what `retort
+// guest` is: the inside of a sandbox.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 2 {
+		os.Exit(m.Run())
+	}
+	if os.Args[1] == confine.Argument {
+		if err := confine.Enter(harness); err != nil {
+			os.Exit(1)
+		}
+		os.Args = slices.Delete(os.Args, 1, 2)
+	}
+	switch os.Args[1] {
+	case "guest":
+		if err := beGuest(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	case "rogue":
+		rogue(os.Args[2])
+	case "probe":
+		sandboxtest.Probe(os.Args[2], os.Stdin, os.Stdout)
+	case "devour":
+		devour()
+	case "command":
+		os.Exit(sandboxtest.BeCommand(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+	case "engine":
+		host(os.Args[2:]...)
+	case "confine":
+		if err := confineSelf(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Args = slices.Delete(os.Args, 1, 2)
+		os.Exit(m.Run())
+	default:
+		os.Exit(m.Run())
+	}
+	os.Exit(0)
+}
+
+func beGuest(arguments []string) error {
+	switch strings.Join(arguments, " ") {
+	case CompileArgument:
+		return guest.Compile(os.Stdout)
+	case CompiledArgument:
+		return guest.MainCompiled(os.Stdin, os.Stdout)
+	}
+	return guest.Main(os.Stdin, os.Stdout)
+}
+
+func TestContract(t *testing.T) {
+	for _, runtime := range everywhere {
+		t.Run(runtime, func(t *testing.T) {
+			o := optionsFor(t, runtime)
+			sandboxtest.Run(t, runtime, func(t *testing.T) sandbox.Backend { return New(o) })
+		})
+	}
+}
+
+// optionsFor are those of a backend that has a runtime, or skip the test.
+func optionsFor(t *testing.T, runtime string) Options {
+	if runtime == quickjs {
+		return Options{}
+	}
+	return Options{Interpreters: []Interpreter{interpreterHere(t, runtime, core.DefaultLimits().Memory)}}
+}
+
+var echo = sandbox.HostFunc(func(_ context.Context, c core.Call) (core.Result, error) { return core.Result{Value: c.Arguments}, nil })

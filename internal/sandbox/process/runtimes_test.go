@@ -1,0 +1,81 @@
+//go:build linux
+
+package process
+
+import (
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox/guest/nodejs"
+	"retort/internal/sandbox/guest/python"
+)
+
+// everywhere are the runtimes that the contract holds on.
+var everywhere = []string{quickjs, "python", "node", "bun", "deno"}
+
+// interpreterHere describes a runtime of this machine as the engine does, or
+// skips the test. memory is the limit that settings would give.
+func interpreterHere(t testing.TB, runtime string, memory int64) Interpreter {
+	t.Helper()
+	command := testenv.Need(t, runtime)
+	if runtime == "python" {
+		// What version managers put into PATH is no program that could be taken
+		// behind walls.
+		out, err := exec.Command(command, "-c", "import sys; print(sys.executable)").Output()
+		testenv.Missing(t, runtime, err)
+		command = strings.TrimSpace(string(out))
+	}
+	if runtime == "node" {
+		needNode20(t, command)
+	}
+	return described(runtime, command, memory)
+}
+
+// described is a runtime at a path.
+func described(runtime, command string, memory int64) Interpreter {
+	if runtime == "python" {
+		return Interpreter{
+			Runtime: runtime, Command: command, Flags: []string{"-I", "-S", "-B"}, Main: python.Main, Harness: python.Files, Compiles: true, Threads: 64,
+			Exhausted: func(string) bool { return false }, Crashed: python.Crash,
+		}
+	}
+	for _, r := range nodejs.Runtimes() {
+		if r.Name == runtime {
+			return Interpreter{
+				Runtime: runtime, Command: command, Flags: r.Args(memory), Env: r.Env, Proc: r.Proc, Main: nodejs.FileName, Harness: scriptFiles, Threads: 64,
+				Exhausted: nodejs.OutOfMemory,
+			}
+		}
+	}
+	panic("there is no runtime " + runtime)
+}
+
+func scriptFiles() map[string][]byte {
+	source, err := nodejs.Source()
+	if err != nil {
+		panic(err)
+	}
+	return map[string][]byte{nodejs.FileName: source}
+}
+
+// harness is what the test binary gives confine.Enter.
+func harness(profile string) map[string][]byte {
+	if profile == "python" {
+		return python.Files()
+	}
+	return scriptFiles()
+}
+
+// needNode20 skips the test if the machine's Node is too old, which many are.
+func needNode20(t testing.TB, path string) {
+	t.Helper()
+	out, err := exec.Command(path, "--version").Output()
+	testenv.Missing(t, "node", err)
+	major, _, _ := strings.Cut(strings.TrimPrefix(string(out), "v"), ".")
+	if n, _ := strconv.Atoi(major); n < 20 {
+		t.Skipf("this Node is too old: %s", out)
+	}
+}

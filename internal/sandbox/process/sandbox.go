@@ -1,0 +1,106 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/wire"
+)
+
+// childSandbox is one child with its limits. It runs one program.
+type childSandbox struct {
+	backend *Backend
+	kind    *kind
+	child   *child
+	limits  core.Limits
+
+	mu     sync.Mutex
+	used   bool
+	closed bool
+	over   bool                    // the child goes by itself
+	cancel context.CancelCauseFunc // while a program runs
+}
+
+// Run implements sandbox.Sandbox.
+func (s *childSandbox) Run(ctx context.Context, p core.Program, h sandbox.Host) (sandbox.Report, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if err := s.begin(cancel); err != nil {
+		return sandbox.Report{}, err
+	}
+	defer s.backend.forget(s)
+	p.Limits = p.Limits.Or(s.limits).Or(core.DefaultLimits())
+	s.child.limit(p.Limits, s.kind.plan.Processes)
+	s.child.began = time.Now()
+	s.child.peak.note(s.child.before())
+	stop := s.child.watch(p.Limits, s.kind.plan.Processes, cancel)
+	shut := s.child.lead(h)
+	served := p
+	if measures {
+		served.Limits.Computing = 0
+	}
+	end, err := wire.Serve(ctx, s.child.conn, served, h)
+	shut()
+	stop()
+	s.part()
+	if errors.Is(err, wire.ErrGone) {
+		s.explain(&end, p)
+	}
+	report := sandbox.Report{
+		Status: end.Status, Value: end.Value, Error: end.Error, Output: end.Output, Warnings: end.Warnings,
+		MemoryBytes: s.child.peak.value(), Runtime: s.kind.runtime, Backend: name, Bounds: s.child.group.Words(),
+	}
+	if s.backend.check().weak {
+		report.Backend = weakly
+		report.Warnings = append(report.Warnings, "the sandbox was weak: this machine refuses namespaces; `retort doctor` says why")
+	}
+	return report, nil
+}
+
+func (s *childSandbox) begin(cancel context.CancelCauseFunc) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.used {
+		return core.Errorf(core.KindInternal, "process.run", "a sandbox runs one program only")
+	}
+	s.used, s.cancel = true, cancel
+	if s.closed {
+		cancel(context.Canceled)
+	}
+	return nil
+}
+
+// lull is how long a child stays that has nothing to do any more: to tear it down
+// takes a processor that whoever waits for the answer needs. It is less than a
+// breather, so that it has gone before the next one comes.
+const lull = 5 * time.Millisecond
+
+// part has the child go, if it has not.
+func (s *childSandbox) part() {
+	s.child.measure()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	time.AfterFunc(lull, s.child.Kill)
+}
+
+// Close implements sandbox.Sandbox. A child that was busy is dead when it returns, and one
+// that was done soon; Backend waits for them to be reaped.
+func (s *childSandbox) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	if s.cancel != nil {
+		s.cancel(context.Canceled)
+	}
+	over := s.over
+	s.mu.Unlock()
+	if !over {
+		s.child.Kill()
+	}
+	s.backend.forget(s)
+	return nil
+}

@@ -1,0 +1,78 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"retort/internal/sandbox/procgroup"
+)
+
+const (
+	scratchName = "retort-harness-"
+	scratchLock = "lock" // within; whoever holds it uses the directory
+)
+
+// scratch is a directory of this engine's that children can read. One that was
+// killed leaves its directory behind; the next removes it.
+type scratch struct {
+	dir  string
+	lock *os.File // held as long as the engine lives, in whatever way it ends
+}
+
+// newScratch makes a directory, which gets its name when it is locked.
+func newScratch() (s scratch, err error) {
+	sweep()
+	made, err := os.MkdirTemp("", "retort-new-")
+	if err != nil {
+		return scratch{}, err
+	}
+	if s.lock, err = os.OpenFile(filepath.Join(made, scratchLock), os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600); err == nil {
+		err = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err == nil {
+		err = os.Chmod(made, 0o755)
+	}
+	if err == nil {
+		s.dir = filepath.Join(filepath.Dir(made), scratchName+strings.TrimPrefix(filepath.Base(made), "retort-new-"))
+		err = os.Rename(made, s.dir)
+	}
+	if err != nil {
+		s.dir = made
+		s.remove()
+		return scratch{}, err
+	}
+	return s, nil
+}
+
+func (s scratch) remove() {
+	if s.dir != "" {
+		_ = os.RemoveAll(s.dir)
+	}
+	_ = s.lock.Close()
+}
+
+// sweep removes the directories of this user's engines that are gone. Process
+// ids would not tell: they are used again, and containers that share a directory
+// have their own.
+func sweep() {
+	stale, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchName+"*"))
+	for _, dir := range stale {
+		info, err := os.Lstat(dir)
+		if err != nil || !info.IsDir() {
+			continue
+		}
+		if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Geteuid() {
+			continue
+		}
+		lock, err := os.OpenFile(filepath.Join(dir, scratchLock), os.O_RDWR|syscall.O_NOFOLLOW, 0)
+		if err != nil {
+			continue
+		}
+		if procgroup.Abandoned(lock) {
+			_ = os.RemoveAll(dir)
+		}
+		_ = lock.Close()
+	}
+}

@@ -1,0 +1,25 @@
+package process
+
+import "retort/internal/sandbox"
+
+// The sandbox among the others: a process behind the walls of the operating
+// system, and the same without its namespaces.
+const (
+	strength     = sandbox.Process
+	strengthWeak = 20
+)
+
+func walledBy(weak bool) []string {
+	common := []string{
+		"a process of its own, killed at the deadline", "no environment, no inherited descriptors, no capabilities",
+		"an allow list of system calls", "Landlock, where the kernel has it", "limits on memory, CPU time, files, threads and descriptors",
+		"ends with the engine, whatever ends it",
+	}
+	if weak {
+		return common
+	}
+	return append([]string{
+		"namespaces of its own: users, mounts, processes, network, IPC, host name, control groups",
+		"a file system made of nothing but the runtime",
+	}, common...)
+}

@@ -1,0 +1,48 @@
+package process
+
+import (
+	"context"
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox"
+)
+
+// TestWaitingWakesNobody checks that the process of a program sleeps while the program waits for an
+// answer, since many programs may wait at the same time.
+func TestWaitingWakesNobody(t *testing.T) {
+	for _, runtime := range everywhere {
+		t.Run(runtime, func(t *testing.T) {
+			o := optionsFor(t, runtime)
+			o.Warm = -1
+			b := newBackend(o, nil)
+			defer b.Close()
+			l := core.DefaultLimits()
+			s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: runtime, Limits: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			pid := s.(*childSandbox).child.cmd.Process.Pid
+			// After a quick answer a guest waits in another way.
+			code := "await callMCPTool('x'); await callMCPTool('x')"
+			if runtime == "python" {
+				code = "call_mcp_tool('x'); call_mcp_tool('x')"
+			}
+			var calls int
+			r, err := s.Run(t.Context(), core.Program{Code: code, Limits: l}, sandbox.HostFunc(func(context.Context, core.Call) (core.Result, error) {
+				if calls++; calls == 1 {
+					return core.Result{Value: []byte("1")}, nil
+				}
+				if !testenv.FallsAsleep(pid) {
+					t.Error("the process does not fall asleep while its program waits")
+				}
+				return core.Result{Value: []byte("1")}, nil
+			}))
+			if err != nil || r.Status != core.StatusOK {
+				t.Fatalf("%v, %s %v", err, r.Status, r.Error)
+			}
+		})
+	}
+}

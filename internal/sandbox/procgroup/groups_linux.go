@@ -1,0 +1,409 @@
+// Package procgroup starts the processes of sandboxes: each in a control group of its
+// own, where the machine delegates any, and so that none outlives the engine.
+package procgroup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"retort/internal/core"
+)
+
+// Groups are the engine's own control groups, below which each child gets one.
+// A machine that delegates none is no obstacle: then limits of the process and a
+// watcher are what holds.
+//
+// A child is born in its group. To move a process that exists makes the kernel
+// wait until every processor was idle once, which takes longer than all walls
+// together.
+type Groups struct {
+	version int
+	dirs    map[string]string // controller → the engine's directory
+	homes   map[string]string // controller → the directory that the engine's threads are in; of version 1
+	next    atomic.Int64
+}
+
+// OpenGroups makes the engine's control groups, below the one that it is in. It
+// is nil where that is not allowed.
+func OpenGroups() *Groups {
+	own, err := home()
+	if err != nil {
+		return nil
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	if g := openV1(own, string(mounts)); g != nil {
+		return g
+	}
+	return openV2(own, string(mounts))
+}
+
+// home is where this process was before it made groups, as /proc/PID/cgroup tells it. Later that
+// may tell of a group of a child: it speaks for the process's first thread, which may be the one
+// that starts children.
+var home = sync.OnceValues(func() (string, error) {
+	own, err := os.ReadFile("/proc/self/cgroup")
+	return string(own), err
+})
+
+// lingering is how long processes of engines that were killed are waited for: the kernel may have
+// told them already, and takes a while to end them.
+const lingering = 3 * time.Second
+
+// prefix begins the names of the engine's directories; its process id follows.
+const prefix = "retort-"
+
+func openV1(own, mounts string) *Groups {
+	g := &Groups{version: 1, dirs: map[string]string{}, homes: map[string]string{}}
+	for _, controller := range []string{"memory", "pids", "cpu"} {
+		at := mountOf(mounts, "cgroup", controller)
+		place, ok := placeOf(own, controller)
+		if at.dir == "" || !ok {
+			continue
+		}
+		if dir, err := claim(at.join(place), lingering); err == nil {
+			g.dirs[controller], g.homes[controller] = dir, at.join(place)
+		}
+	}
+	if g.dirs["memory"] == "" {
+		g.Close()
+		return nil
+	}
+	return g
+}
+
+func openV2(own, mounts string) *Groups {
+	at := mountOf(mounts, "cgroup2", "")
+	place, ok := placeOf(own, "")
+	if at.dir == "" || !ok {
+		return nil
+	}
+	parent := at.join(place)
+	if !delegates(parent) {
+		return nil
+	}
+	dir, err := claim(parent, lingering)
+	if err != nil {
+		return nil
+	}
+	if err := write(dir, "cgroup.subtree_control", "+memory +pids +cpu"); err != nil {
+		if err := write(dir, "cgroup.subtree_control", "+memory"); err != nil {
+			_ = os.Remove(dir)
+			return nil
+		}
+	}
+	return &Groups{version: 2, dirs: map[string]string{"memory": dir}}
+}
+
+// delegates says whether a group passes its memory controller on. Where it does
+// not yet and could, it is told to, which asks for a group without processes of
+// its own: nobody but the engine may be in it.
+func delegates(dir string) bool {
+	passed, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
+	if err != nil {
+		return false
+	}
+	if strings.Contains(string(passed), "memory") {
+		return true
+	}
+	members, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if err != nil || strings.TrimSpace(string(members)) != strconv.Itoa(os.Getpid()) {
+		return false
+	}
+	leaf := filepath.Join(dir, prefix+"engine")
+	if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return false
+	}
+	if write(leaf, "cgroup.procs", strconv.Itoa(os.Getpid())) != nil {
+		return false
+	}
+	return write(dir, "cgroup.subtree_control", "+memory +pids +cpu") == nil || write(dir, "cgroup.subtree_control", "+memory") == nil
+}
+
+// claim makes the engine's directory below parent, and removes those of engines
+// that were killed.
+func claim(parent string, within time.Duration) (string, error) {
+	late := time.Now().Add(within)
+	stale, _ := filepath.Glob(filepath.Join(parent, prefix+"[0-9]*"))
+	for _, dir := range stale {
+		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), prefix), ".")
+		pid, err := strconv.Atoi(number)
+		if err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
+			for !removeGroup(dir) && time.Now().Before(late) {
+				time.Sleep(5 * time.Millisecond)
+			}
+		}
+	}
+	dir := filepath.Join(parent, prefix+strconv.Itoa(os.Getpid()))
+	err := os.Mkdir(dir, 0o755)
+	if errors.Is(err, os.ErrExist) { // another engine in this process has it
+		return os.MkdirTemp(parent, prefix+strconv.Itoa(os.Getpid())+".")
+	}
+	return dir, err
+}
+
+// removeGroup removes a group and those below it, unless somebody is in one. Groups have no files
+// to remove.
+func removeGroup(dir string) (gone bool) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.IsDir() {
+			removeGroup(filepath.Join(dir, e.Name()))
+		}
+	}
+	err := os.Remove(dir)
+	return err == nil || errors.Is(err, os.ErrNotExist)
+}
+
+// Close removes the engine's groups. Nobody may be in them any more.
+func (g *Groups) Close() {
+	if g == nil {
+		return
+	}
+	for _, dir := range g.dirs {
+		removeGroup(dir)
+	}
+}
+
+// Group is the group of one child; nil is none.
+type Group struct {
+	*Groups
+	dirs map[string]string // controller → the child's directory
+}
+
+// Add makes a group for a child that is yet to be born.
+func (g *Groups) Add() *Group {
+	if g == nil {
+		return nil
+	}
+	one := &Group{Groups: g, dirs: map[string]string{}}
+	name := strconv.FormatInt(g.next.Add(1), 10)
+	for controller, dir := range g.dirs {
+		dir = filepath.Join(dir, name)
+		if os.Mkdir(dir, 0o755) == nil {
+			one.dirs[controller] = dir
+		}
+	}
+	if one.dirs["memory"] == "" {
+		one.Remove()
+		return nil
+	}
+	return one
+}
+
+// bear has start, which forks, give birth to a child in the group. The thread is
+// the caller's alone. It reports whether the child is in the group.
+func (o *Group) bear(attributes *syscall.SysProcAttr, start func() error) (inside bool, err error) {
+	switch {
+	case o == nil:
+		return false, start()
+	case o.version == 1:
+		inside = o.enter()
+		defer o.leave()
+		return inside, start()
+	}
+	fd, err := os.Open(o.dirs["memory"])
+	if err != nil {
+		return false, start()
+	}
+	defer fd.Close()
+	attributes.UseCgroupFD, attributes.CgroupFD = true, int(fd.Fd())
+	return true, start()
+}
+
+// enter moves the calling thread into the group, as far as it can.
+func (o *Group) enter() (inside bool) {
+	for controller, dir := range o.dirs {
+		if write(dir, "tasks", "0") != nil {
+			_ = os.Remove(dir)
+			delete(o.dirs, controller)
+		}
+	}
+	return o.dirs["memory"] != ""
+}
+
+// leave moves the calling thread back to where the engine is.
+func (o *Group) leave() {
+	for controller := range o.dirs {
+		_ = write(o.homes[controller], "tasks", "0")
+	}
+}
+
+// Words say what bounds a child.
+func (o *Group) Words() string {
+	if o == nil {
+		return "rlimits, watcher"
+	}
+	return fmt.Sprintf("cgroup v%d", o.version)
+}
+
+// Limit bounds the group for one program. What cannot be set is bounded by the
+// limits of the process and the watcher all the same.
+func (o *Group) Limit(memory int64, l core.Limits, threads int) {
+	if o == nil {
+		return
+	}
+	const period = 100_000 // µs
+	quota := strconv.Itoa(max(int(l.CPU*period), 1000))
+	if o.version == 2 {
+		dir := o.dirs["memory"]
+		_ = write(dir, "memory.max", strconv.FormatInt(memory, 10))
+		_ = write(dir, "memory.swap.max", "0")
+		_ = write(dir, "pids.max", strconv.Itoa(threads))
+		_ = write(dir, "cpu.max", quota+" "+strconv.Itoa(period))
+		return
+	}
+	_ = write(o.dirs["memory"], "memory.limit_in_bytes", strconv.FormatInt(memory, 10))
+	if dir := o.dirs["pids"]; dir != "" {
+		_ = write(dir, "pids.max", strconv.Itoa(threads))
+	}
+	if dir := o.dirs["cpu"]; dir != "" {
+		_ = write(dir, "cpu.cfs_period_us", strconv.Itoa(period))
+		_ = write(dir, "cpu.cfs_quota_us", quota)
+	}
+}
+
+// Exhausted says whether the kernel ended somebody in the group for want of memory.
+func (o *Group) Exhausted() bool {
+	if o == nil {
+		return false
+	}
+	file := "memory.events"
+	if o.version == 1 {
+		file = "memory.oom_control"
+	}
+	data, _ := os.ReadFile(filepath.Join(o.dirs["memory"], file))
+	for line := range bytes.Lines(data) {
+		fields := bytes.Fields(line)
+		if len(fields) == 2 && string(fields[0]) == "oom_kill" && string(fields[1]) != "0" {
+			return true
+		}
+	}
+	return false
+}
+
+// Used returns the memory of the group, in bytes; 0 if it is not known.
+func (o *Group) Used() int64 { return o.bytes("memory.current", "memory.usage_in_bytes") }
+
+// Peak returns the most memory that the group has had, in bytes; 0 if it is not known.
+func (o *Group) Peak() int64 { return o.bytes("memory.peak", "memory.max_usage_in_bytes") }
+
+// bytes reads a number from the file that has it in version 2, or in version 1.
+func (o *Group) bytes(two, one string) int64 {
+	if o == nil {
+		return 0
+	}
+	file := two
+	if o.version == 1 {
+		file = one
+	}
+	data, _ := os.ReadFile(filepath.Join(o.dirs["memory"], file))
+	n, _ := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	return n
+}
+
+// End kills whoever is in the group, and returns when nobody is, or after a while.
+func (o *Group) End(within time.Duration) {
+	if o == nil {
+		return
+	}
+	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		data, _ := os.ReadFile(filepath.Join(o.dirs["memory"], "cgroup.procs"))
+		members := strings.Fields(string(data))
+		if len(members) == 0 {
+			return
+		}
+		for _, m := range members {
+			if pid, err := strconv.Atoi(m); err == nil && pid > 0 && pid != os.Getpid() {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	}
+}
+
+// Remove takes the group away. Nobody may be in it any more.
+func (o *Group) Remove() {
+	if o == nil {
+		return
+	}
+	for _, dir := range o.dirs {
+		_ = os.Remove(dir)
+	}
+}
+
+func write(dir, file, value string) error {
+	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}
+
+// mountPoint is where a hierarchy of control groups is mounted, and which part
+// of it.
+type mountPoint struct{ dir, root string }
+
+// join is the directory of a group. A group outside of what is mounted has none.
+func (m mountPoint) join(place string) string {
+	rel, err := filepath.Rel(m.root, place)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		rel = "."
+	}
+	return path.Join(m.dir, rel)
+}
+
+// mountOf finds a hierarchy in proc_pid_mountinfo(5).
+func mountOf(mounts, kind, controller string) mountPoint {
+	for line := range strings.Lines(mounts) {
+		before, after, ok := strings.Cut(line, " - ")
+		left, right := strings.Fields(before), strings.Fields(after)
+		if !ok || len(left) < 5 || len(right) < 3 || right[0] != kind {
+			continue
+		}
+		if controller == "" || containsWord(right[2], controller) {
+			return mountPoint{dir: unescape(left[4]), root: unescape(left[3])}
+		}
+	}
+	return mountPoint{}
+}
+
+func containsWord(list, word string) bool {
+	for _, w := range strings.Split(list, ",") {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// placeOf finds the group of this process for a controller in /proc/self/cgroup;
+// the empty controller stands for version 2.
+func placeOf(own, controller string) (string, bool) {
+	for line := range strings.Lines(own) {
+		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		if controller == "" && parts[0] == "0" && parts[1] == "" || controller != "" && containsWord(parts[1], controller) {
+			return parts[2], true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,198 @@
+package sandboxtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/wire"
+)
+
+// Commands holds a backend to the contract of sandbox.Commander. Its programs can start the
+// file path, whose main program is BeCommand once its first argument is "command", as tool.
+func Commands(t *testing.T, b sandbox.Backend, path string) {
+	t.Run("results", func(t *testing.T) { commandResults(t, b, path) })
+	t.Run("starts nothing", func(t *testing.T) { commandStartsNothing(t, b) })
+	t.Run("bounds", func(t *testing.T) { commandBounds(t, b) })
+	t.Run("ends with its program", func(t *testing.T) { commandEndsWithItsProgram(t, b) })
+}
+
+// BeCommand is the main program of a binary that Commands has programs start. It gives its
+// exit status.
+func BeCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	switch args[0] {
+	case "argv":
+		_ = json.NewEncoder(stdout).Encode(os.Args)
+	case "env":
+		fmt.Fprint(stdout, len(os.Environ()), os.Getpid())
+	case "echo":
+		_, _ = io.Copy(stdout, stdin)
+	case "spill":
+		for {
+			fmt.Fprintln(stdout, strings.Repeat("x", 1<<10))
+		}
+	case "exit":
+		fmt.Fprint(stderr, "bad")
+		return 7
+	case "sleep":
+		fmt.Fprintln(stdout, "begun")
+		testenv.Hang()
+	case "devour":
+		var taken [][]byte
+		for range 128 {
+			taken = append(taken, bytes.Repeat([]byte{1}, 16<<20))
+		}
+		fmt.Fprintln(stdout, len(taken))
+	case "fork":
+		err := exec.Command(os.Args[0], "x", "argv").Run()
+		fmt.Fprintln(stdout, err, syscall.Exec(os.Args[0], []string{"x"}, nil))
+		pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+		if errno == 0 && pid == 0 {
+			_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+		fmt.Fprintln(stdout, errno)
+	case "read":
+		for _, name := range args[1:] {
+			_, err := os.ReadFile(name)
+			fmt.Fprintln(stdout, name, err == nil)
+		}
+	case "ls":
+		_ = filepath.WalkDir("/", func(p string, d os.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				fmt.Fprintln(stdout, p)
+			}
+			return nil
+		})
+	}
+	return 0
+}
+
+// Started has a program of b start a command, and gives what it got.
+func Started(t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.Command) (sandbox.Ended, *core.Error, sandbox.Report) {
+	t.Helper()
+	return startedWith(t.Context(), t, b, l, c, func() {})
+}
+
+// startedWith is like Started, but runs the program with ctx, and calls starting just before it
+// starts the command.
+func startedWith(ctx context.Context, t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.Command, starting func()) (sandbox.Ended, *core.Error, sandbox.Report) {
+	t.Helper()
+	l = l.Or(core.Limits{Timeout: hang}).Or(core.DefaultLimits())
+	s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: "quickjs", Limits: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var ended sandbox.Ended
+	var failed error
+	h := sandbox.HostFunc(func(ctx context.Context, _ core.Call) (core.Result, error) {
+		starting()
+		ended, failed = s.(sandbox.Commander).Start(ctx, c)
+		return core.Result{Value: json.RawMessage("1")}, nil
+	})
+	report, err := s.Run(ctx, core.Program{Code: "await searchTools('x')", Name: "try", Limits: l}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ended, core.AsError(failed), report
+}
+
+// Tool is the command of Commands, which does as its arguments say.
+func Tool(args ...string) sandbox.Command {
+	return sandbox.Command{Name: "tool", Args: append([]string{"command"}, args...)}
+}
+
+func commandResults(t *testing.T, b sandbox.Backend, path string) {
+	secret := filepath.Join(filepath.Dir(path), "secret")
+	if err := os.WriteFile(secret, []byte("swordfish"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	hostile := []string{"argv", "$(id)", "; id", "`id`", "*", "a b", "'", `"`, "\n", "--x=/etc/y", ""}
+	want, _ := json.Marshal(append([]string{"/usr/bin/tool", "command"}, hostile...))
+	for _, c := range []struct {
+		name    string
+		command sandbox.Command
+		code    int
+		out     string
+	}{
+		{"arguments stay what they are", Tool(hostile...), 0, string(want) + "\n"},
+		{"no environment, and no other process", Tool("env"), 0, "0 1"},
+		{"no input", Tool("echo"), 0, ""},
+		{"input", sandbox.Command{Name: "tool", Args: []string{"command", "echo"}, Stdin: []byte(strings.Repeat("ä", 1<<18))}, 0, strings.Repeat("ä", 1<<18)},
+		{"files", Tool("read", secret, "/etc/passwd", "/etc/shadow", "/proc/self/environ", "/usr/bin/tool"), 0,
+			secret + " false\n/etc/passwd false\n/etc/shadow false\n/proc/self/environ false\n/usr/bin/tool true\n"},
+	} {
+		ended, failed, report := Started(t, b, core.Limits{}, c.command)
+		if failed != nil || ended.Code != c.code || string(ended.Stdout) != c.out || ended.Truncated || report.Status != core.StatusOK {
+			t.Errorf("%s: %d %.200q %.200q %v %v", c.name, ended.Code, ended.Stdout, ended.Stderr, failed, report.Status)
+		}
+	}
+	ended, failed, _ := Started(t, b, core.Limits{}, Tool("exit"))
+	if failed != nil || ended.Code != 7 || string(ended.Stderr) != "bad" {
+		t.Error(ended, failed)
+	}
+}
+
+func commandStartsNothing(t *testing.T, b sandbox.Backend) {
+	ended, failed, _ := Started(t, b, core.Limits{}, Tool("fork"))
+	if out := string(ended.Stdout); failed != nil || strings.Count(out, "operation not permitted") != 3 {
+		t.Errorf("%d %q %q %v", ended.Code, out, ended.Stderr, failed)
+	}
+}
+
+func commandBounds(t *testing.T, b sandbox.Backend) {
+	ended, failed, _ := Started(t, b, core.Limits{}, Tool("spill"))
+	if failed != nil || !ended.Truncated || len(ended.Stdout) != sandbox.MaxStdout || ended.Code != 137 {
+		t.Error(ended.Code, ended.Truncated, len(ended.Stdout), failed)
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	late := func() { time.AfterFunc(busyFor, func() { stop(wire.TimeoutStop(hang)) }) }
+	_, failed, report := startedWith(ctx, t, b, core.Limits{}, Tool("sleep"), late)
+	if failed == nil || failed.Kind != core.KindCancelled || report.Status != core.StatusTimeout {
+		t.Error(failed, report.Status)
+	}
+	ended, failed, _ = Started(t, b, core.Limits{Memory: 32 << 20}, Tool("devour"))
+	if (failed == nil || failed.Kind != core.KindLimit) && ended.Code == 0 {
+		t.Error(ended.Code, failed)
+	}
+}
+
+func commandEndsWithItsProgram(t *testing.T, b sandbox.Backend) {
+	l := core.Limits{Timeout: hang}.Or(core.DefaultLimits())
+	s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: "quickjs", Limits: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.(sandbox.Commander).Start(t.Context(), Tool("env")); core.AsError(err).Kind != core.KindCancelled {
+		t.Error("a command starts before its program:", err)
+	}
+	ended := make(chan error, 1)
+	h := sandbox.HostFunc(func(ctx context.Context, _ core.Call) (core.Result, error) {
+		time.AfterFunc(busyFor, func() { _ = s.Close() })
+		_, err := s.(sandbox.Commander).Start(ctx, Tool("sleep"))
+		ended <- err
+		return core.Result{}, core.AsError(err)
+	})
+	if _, err := s.Run(t.Context(), core.Program{Code: "await searchTools('x')", Name: "try", Limits: l}, h); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; core.AsError(err) == nil || core.AsError(err).Kind != core.KindCancelled {
+		t.Error(err)
+	}
+	if _, err := s.(sandbox.Commander).Start(t.Context(), Tool("env")); core.AsError(err).Kind != core.KindCancelled {
+		t.Error("a command starts after its program:", err)
+	}
+}

@@ -1,0 +1,356 @@
+package sandboxtest
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/wire"
+)
+
+// attempt is one way out. It is open if do returns nil.
+type attempt struct {
+	name string
+	do   func() error
+}
+
+//go:embed escape.py
+var escapePython string
+
+// Escapes has a guest of b that is Probe try every way out that a sandbox should close.
+// b has it as its guest for runtime. Floods that are left out are those that end the whole
+// sandbox on b.
+func Escapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...string) {
+	Judge(t, tried(t, b, runtime, strings.Join(append([]string{secret(t)}, leftOut...), "\n")), 100)
+}
+
+// PythonEscapes has a Python program, which has ctypes, do the same. Without are lines of
+// the program that make no sense on b.
+func PythonEscapes(t *testing.T, b sandbox.Backend, without ...string) {
+	code := escapePython
+	for _, line := range without {
+		if !strings.Contains(code, line) {
+			t.Fatalf("there is no %s", line)
+		}
+		code = strings.Replace(code, line, "", 1)
+	}
+	Judge(t, tried(t, b, "python", fmt.Sprintf("SECRET, PARENT = %q, %d\n%s", secret(t), os.Getpid(), code)), 60)
+}
+
+// secret is a file of the machine that anybody may read.
+func secret(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte("swordfish"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// tried is the output of a program.
+func tried(t *testing.T, b sandbox.Backend, runtime, code string) string {
+	t.Helper()
+	return triedWith(t, b, runtime, code, echo)
+}
+
+func triedWith(t *testing.T, b sandbox.Backend, runtime, code string, h sandbox.Host) string {
+	t.Helper()
+	l := core.Limits{Timeout: hang}.Or(core.DefaultLimits())
+	s, err := b.Prepare(context.Background(), sandbox.Spec{Runtime: runtime, Limits: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.Run(context.Background(), core.Program{Code: code, Name: "program", Limits: l}, h)
+	if err != nil || r.Status != core.StatusOK {
+		t.Fatalf("%v, %s: %v\n%s", err, r.Status, r.Error, r.Output)
+	}
+	return string(r.Output)
+}
+
+// Judge reads the lines of a probe: "closed NAME: why" or "OPEN NAME".
+func Judge(t *testing.T, output string, least int) {
+	t.Helper()
+	closed := 0
+	for line := range strings.Lines(output) {
+		switch {
+		case strings.HasPrefix(line, "closed "):
+			closed++
+		default:
+			t.Error(strings.TrimSpace(line))
+		}
+	}
+	if closed < least {
+		t.Errorf("only %d ways out were tried:\n%s", closed, output)
+	}
+	t.Logf("%d ways out are closed", closed)
+}
+
+// Probe is the main program of a guest that tries every way out. Its program's code is
+// the path of a file of the machine, and on further lines what it is not to try; it says that
+// it is a guest for runtime.
+func Probe(runtime string, in io.Reader, out io.Writer) {
+	conn := wire.NewConn(stdio{in, out})
+	conn.Accept(wire.GuestSizes())
+	_ = conn.Send(wire.ReadyFrame(runtime))
+	f, err := conn.Read()
+	if err != nil {
+		return
+	}
+	told := strings.Split(string(f.Body), "\n")
+	for _, a := range attempts(told[0]) {
+		if slices.Contains(told[1:], a.name) {
+			continue
+		}
+		verdict := "OPEN " + a.name
+		if err := a.do(); err != nil {
+			verdict = fmt.Sprintf("closed %s: %v", a.name, err)
+		}
+		_ = conn.Send(wire.OutputFrame([]byte(verdict + "\n")))
+	}
+	_ = conn.Send(wire.DoneFrame(wire.Done{Status: core.StatusOK}, nil))
+	testenv.Hang()
+}
+
+func attempts(secret string) []attempt {
+	list := append(fileAttempts(secret), callAttempts()...)
+	return append(append(list, networkAttempts()...), floodAttempts()...)
+}
+
+func reading(path string) attempt {
+	return attempt{"read " + path, func() error {
+		data, err := os.ReadFile(path)
+		if err == nil && len(data) == 0 {
+			return errors.New("it is empty")
+		}
+		return err
+	}}
+}
+
+func writing(path string) attempt {
+	return attempt{"write " + path, func() error { return os.WriteFile(path, []byte("x"), 0o644) }}
+}
+
+func fileAttempts(secret string) []attempt {
+	var list []attempt
+	for _, path := range []string{secret, "/etc/passwd", "/etc/shadow", "/etc/hostname", "/etc/resolv.conf", "/proc/version", "/proc/cpuinfo", "/proc/meminfo", "/proc/mounts", "/proc/kallsyms", "/proc/2/environ", "/proc/1/environ",
+		"/proc/self/environ", "/proc/self/root" + secret, "/proc/1/root" + secret, "/proc/self/cwd" + secret, "/proc/self/fd/3", "/proc/sys/kernel/hostname", "/sys/class/net/lo/address", "/dev/mem", "/dev/kmsg", "/dev/kvm", "/dev/fuse", "/run/dbus/system_bus_socket",
+		"../../../../../../../.." + secret, "/tmp/../.." + secret, "/usr/../.." + secret, "/sys/fs/cgroup/cgroup.procs"} {
+		list = append(list, reading(path))
+	}
+	for _, path := range []string{"/x", "/usr/x", "/usr/bin/probe", "/usr/lib/retort/main.py", "/etc/x", "/dev/x", "/proc/x", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/self/oom_score_adj", "/proc/self/uid_map", filepath.Dir(secret) + "/x"} {
+		list = append(list, writing(path))
+	}
+	for _, path := range []string{"/root", "/home", "/var", "/sys", "/boot", filepath.Dir(secret)} {
+		list = append(list, attempt{"list " + path, func() error {
+			entries, err := os.ReadDir(path)
+			if err == nil && len(entries) == 0 {
+				return errors.New("it is empty")
+			}
+			return err
+		}})
+	}
+	return append(append(list, linkAttempts(secret)...), executions(secret)...)
+}
+
+func linkAttempts(secret string) []attempt {
+	return []attempt{
+		{"follow a symbolic link", func() error {
+			if err := os.Symlink(secret, "/tmp/link"); err != nil {
+				return err
+			}
+			_, err := os.ReadFile("/tmp/link")
+			return err
+		}},
+		{"make a hard link", func() error { return os.Link("/usr/bin/probe", "/tmp/probe") }},
+		{"change the mode of a file of the runtime", func() error { return os.Chmod("/usr/bin/probe", 0o777) }},
+		{"make a setuid file that runs", func() error {
+			if err := os.WriteFile("/tmp/run", []byte("#!/usr/bin/probe\n"), 0o755); err != nil {
+				return err
+			}
+			if err := os.Chmod("/tmp/run", 0o4755); err != nil {
+				return err
+			}
+			return unix.Exec("/tmp/run", []string{"run"}, nil)
+		}},
+		{"map a file of /tmp to execute it", func() error {
+			f, err := os.Create("/tmp/code")
+			if err != nil {
+				return err
+			}
+			if err := f.Truncate(4096); err != nil {
+				return err
+			}
+			_, err = unix.Mmap(int(f.Fd()), 0, 4096, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
+			return err
+		}},
+	}
+}
+
+// executions are ways to become something else, and to leave the root.
+func executions(secret string) []attempt {
+	return []attempt{
+		{"make a device", func() error { return unix.Mknod("/tmp/mem", unix.S_IFCHR|0o666, 1<<8|1) }},
+		{"make a fifo", func() error { return unix.Mkfifo("/tmp/fifo", 0o666) }},
+		{"leave the root by a descriptor", func() error {
+			fd, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+			if err != nil {
+				return err
+			}
+			for range 20 {
+				_ = unix.Fchdir(fd)
+				_ = unix.Chdir("..")
+			}
+			_, err = os.ReadFile(strings.TrimPrefix(secret, "/"))
+			return err
+		}},
+		{"execute a shell", func() error { return unix.Exec("/bin/sh", []string{"sh"}, nil) }},
+		{"execute the runtime again", func() error { return unix.Exec("/usr/bin/probe", []string{"probe"}, nil) }},
+		{"execute from memory", func() error {
+			fd, err := unix.MemfdCreate("code", 0)
+			if err != nil {
+				return err
+			}
+			empty := []byte{0}
+			_, _, errno := unix.RawSyscall6(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(&empty[0])), 0, 0, unix.AT_EMPTY_PATH, 0)
+			return errno
+		}},
+	}
+}
+
+// calling makes a system call that must not succeed.
+func calling(name string, trap uintptr, arguments ...uintptr) attempt {
+	return attempt{name, func() error {
+		var a [6]uintptr
+		copy(a[:], arguments)
+		if _, _, errno := unix.RawSyscall6(trap, a[0], a[1], a[2], a[3], a[4], a[5]); errno != 0 {
+			return errno
+		}
+		return nil
+	}}
+}
+
+var (
+	zeros = make([]byte, 4096)
+	here  = []byte("/\x00")
+	tmpfs = []byte("tmpfs\x00")
+)
+
+func at(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
+
+func callAttempts() []attempt {
+	const one = 1
+	rlimit := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
+	clone3 := make([]byte, 88)
+	list := []attempt{
+		calling("ptrace a process", unix.SYS_PTRACE, unix.PTRACE_ATTACH, one, 0, 0), calling("be traced", unix.SYS_PTRACE, unix.PTRACE_TRACEME),
+		calling("read the memory of a process", unix.SYS_PROCESS_VM_READV, one, at(zeros), one, at(zeros), one, 0),
+		calling("write the memory of a process", unix.SYS_PROCESS_VM_WRITEV, one, at(zeros), one, at(zeros), one, 0),
+		calling("signal everybody", unix.SYS_KILL, ^uintptr(0), 0), calling("signal the parent", unix.SYS_KILL, uintptr(os.Getppid()), 0), calling("signal init", unix.SYS_KILL, one, 0),
+		calling("signal the group", unix.SYS_KILL, 0, 0), calling("signal a thread", unix.SYS_TKILL, 2, 0),
+		calling("open a process", unix.SYS_PIDFD_OPEN, one, 0), calling("take a descriptor of a process", unix.SYS_PIDFD_GETFD, 0, 0, 0), calling("compare processes", unix.SYS_KCMP, one, one, 0, 0, 0),
+		calling("fork", unix.SYS_CLONE, uintptr(unix.SIGCHLD)), calling("fork with a number of another call", unix.SYS_CLONE, 72), calling("clone3", unix.SYS_CLONE3, at(clone3), 88),
+		calling("clone a user namespace", unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD)), calling("clone a thread in a namespace", unix.SYS_CLONE, unix.CLONE_THREAD|unix.CLONE_VM|unix.CLONE_SIGHAND|unix.CLONE_NEWNET),
+		calling("enter a namespace", unix.SYS_SETNS, 0, 0),
+		calling("mount", unix.SYS_MOUNT, at(tmpfs), at(here), at(tmpfs), 0, 0), calling("mount again to write", unix.SYS_MOUNT, 0, at(here), 0, unix.MS_REMOUNT|unix.MS_BIND, 0), calling("unmount", unix.SYS_UMOUNT2, at(here), unix.MNT_DETACH),
+		calling("pivot_root", unix.SYS_PIVOT_ROOT, at(here), at(here)), calling("chroot", unix.SYS_CHROOT, at(here)), calling("open a file system", unix.SYS_FSOPEN, at(tmpfs), 0), calling("open a mount", unix.SYS_OPEN_TREE, 0, at(here), one),
+		calling("move a mount", unix.SYS_MOVE_MOUNT, 0, at(here), 0, at(here), 0), calling("change a mount", unix.SYS_MOUNT_SETATTR, 0, at(here), 0, at(zeros), 32),
+		calling("name a file by handle", unix.SYS_NAME_TO_HANDLE_AT, uintptr(^uint32(99)), at(here), at(zeros), at(zeros), 0), calling("open a file by handle", unix.SYS_OPEN_BY_HANDLE_AT, 0, at(zeros), 0),
+		calling("load a program into the kernel", unix.SYS_BPF, 0, at(zeros), 128), calling("count events", unix.SYS_PERF_EVENT_OPEN, at(zeros), 0, 0, 0, 0), calling("io_uring", unix.SYS_IO_URING_SETUP, 1, at(zeros)), calling("asynchronous I/O", unix.SYS_IO_SETUP, 1, at(zeros)),
+		calling("keys", unix.SYS_KEYCTL, 0, 0, 0), calling("add a key", unix.SYS_ADD_KEY, at(tmpfs), at(tmpfs), at(zeros), one, 0), calling("userfaultfd", unix.SYS_USERFAULTFD, 1),
+		calling("load a module", unix.SYS_INIT_MODULE, at(zeros), 0, at(zeros)), calling("load a module file", unix.SYS_FINIT_MODULE, 0, at(zeros), 0), calling("load a kernel", unix.SYS_KEXEC_LOAD, 0, 0, 0, 0), calling("reboot", unix.SYS_REBOOT, 0xfee1dead, 672274793, 0),
+		calling("swap", unix.SYS_SWAPON, at(here), 0), calling("accounting", unix.SYS_ACCT, 0), calling("the kernel's log", unix.SYS_SYSLOG, 10, 0, 0), calling("quotas", unix.SYS_QUOTACTL, 0, 0, 0, 0), calling("set the clock", unix.SYS_CLOCK_SETTIME, 0, at(zeros)), calling("adjust the clock", unix.SYS_ADJTIMEX, at(zeros)),
+		calling("set the host name", unix.SYS_SETHOSTNAME, at(here), one), calling("set the domain name", unix.SYS_SETDOMAINNAME, at(here), one), calling("another personality", unix.SYS_PERSONALITY, 0x0400000),
+		calling("become root", unix.SYS_SETRESUID, 0, 0, 0), calling("become root's group", unix.SYS_SETRESGID, 0, 0, 0), calling("join groups", unix.SYS_SETGROUPS, one, at(zeros)), calling("take capabilities", unix.SYS_CAPSET, at(zeros), at(zeros)),
+		calling("keep capabilities", unix.SYS_PRCTL, unix.PR_SET_KEEPCAPS, one), calling("become undumpable", unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0), calling("another filter", unix.SYS_SECCOMP, 1, 0, at(zeros)), calling("take over orphans", unix.SYS_PRCTL, unix.PR_SET_CHILD_SUBREAPER, one),
+		calling("raise a limit", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&rlimit)), 0), calling("raise a limit of another", unix.SYS_PRLIMIT64, one, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&rlimit)), 0),
+		calling("watch files", unix.SYS_FANOTIFY_INIT, 0, 0), calling("watch a directory", unix.SYS_INOTIFY_INIT1, 0), calling("shared memory", unix.SYS_SHMGET, 0, 4096, 0o1666), calling("message queues", unix.SYS_MSGGET, 0, 0o1666), calling("POSIX message queues", unix.SYS_MQ_OPEN, at(tmpfs), unix.O_CREAT, 0o666, 0),
+		calling("semaphores", unix.SYS_SEMGET, 0, 1, 0o1666), calling("secret memory", unix.SYS_MEMFD_SECRET, 0), calling("a file in memory", unix.SYS_MEMFD_CREATE, at(here), 0), calling("memory to share", unix.SYS_MMAP, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS, ^uintptr(0), 0), calling("splice", unix.SYS_VMSPLICE, 0, at(zeros), 0, 0), calling("wait for a process", unix.SYS_WAITID, 0, 0, 0, unix.WNOHANG|unix.WEXITED, 0),
+		calling("type on the terminal", unix.SYS_IOCTL, 0, unix.TIOCSTI, at(here)), calling("connect", unix.SYS_CONNECT, 0, at(zeros), 16), calling("bind", unix.SYS_BIND, 0, at(zeros), 16), calling("listen", unix.SYS_LISTEN, 0, 1), calling("accept", unix.SYS_ACCEPT4, 0, 0, 0, 0),
+		calling("a call of the x32 kind", 0x40000000|unix.SYS_GETPID), calling("a call that does not exist", 1<<20), calling("signal with a value", unix.SYS_RT_SIGQUEUEINFO, one, 0, at(zeros)), calling("set its group", unix.SYS_SETPGID, 0, 0), calling("begin a session", unix.SYS_SETSID),
+	}
+	for name, flag := range map[string]uintptr{"user": unix.CLONE_NEWUSER, "mount": unix.CLONE_NEWNS, "network": unix.CLONE_NEWNET, "process": unix.CLONE_NEWPID, "time": unix.CLONE_NEWTIME} {
+		list = append(list, calling("unshare a "+name+" namespace", unix.SYS_UNSHARE, flag))
+	}
+	for name, family := range map[string]uintptr{"unix": unix.AF_UNIX, "IPv4": unix.AF_INET, "IPv6": unix.AF_INET6, "netlink": unix.AF_NETLINK, "packet": unix.AF_PACKET, "vsock": unix.AF_VSOCK, "crypto": unix.AF_ALG, "bluetooth": unix.AF_BLUETOOTH, "key": unix.AF_KEY, "xdp": unix.AF_XDP} {
+		list = append(list, calling("a socket: "+name, unix.SYS_SOCKET, family, unix.SOCK_STREAM, 0), calling("a datagram socket: "+name, unix.SYS_SOCKET, family, unix.SOCK_DGRAM, 0))
+	}
+	return append(list, calling("a pair of sockets: IPv4", unix.SYS_SOCKETPAIR, unix.AF_INET, unix.SOCK_STREAM, 0, at(zeros)))
+}
+
+// floodAttempts take as much as there is of something; each must come to an end.
+func floodAttempts() []attempt {
+	return []attempt{
+		{"a sparse file of 1 TB", func() error { return os.Truncate(create("/tmp/sparse"), 1<<40) }},
+		{"fill /tmp", func() error {
+			f, err := os.Create("/tmp/full")
+			for n := 0; err == nil && n < 1<<30; n += len(zeros) {
+				_, err = f.Write(zeros)
+			}
+			return err
+		}},
+		{"a million files", func() (err error) {
+			for i := 0; err == nil && i < 1_000_000; i++ {
+				var f *os.File
+				if f, err = os.Create(fmt.Sprintf("/tmp/%d", i)); err == nil {
+					err = f.Close()
+				}
+			}
+			return err
+		}},
+		{"a million descriptors", func() (err error) {
+			var fds []int
+			for i := 0; err == nil && i < 1_000_000; i++ {
+				var fd int
+				if fd, err = unix.Dup(0); err == nil {
+					fds = append(fds, fd)
+				}
+			}
+			for _, fd := range fds {
+				_ = unix.Close(fd)
+			}
+			return err
+		}},
+		{"a thousand threads", func() error {
+			// A clone that asks for a thread and for what no thread can have does
+			// not start one where threads are allowed, but counts.
+			runtime.LockOSThread()
+			limit := unix.Rlimit{}
+			if err := unix.Prlimit(0, unix.RLIMIT_NPROC, nil, &limit); err != nil {
+				return err
+			}
+			if limit.Cur > 64 {
+				return nil
+			}
+			return fmt.Errorf("at most %d", limit.Cur)
+		}},
+	}
+}
+
+func create(path string) string {
+	_ = os.WriteFile(path, nil, 0o644)
+	return path
+}
+
+// stdio are the standard input and output of a guest.
+type stdio struct {
+	io.Reader
+	io.Writer
+}
+
+// Close does nothing: the process ends instead.
+func (stdio) Close() error { return nil }

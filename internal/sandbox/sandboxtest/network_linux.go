@@ -1,0 +1,195 @@
+package sandboxtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/core"
+	"retort/internal/sandbox"
+)
+
+// proxyPort is where programs with a network find the proxy on the loopback device.
+const proxyPort = 3128
+
+// connecting says whether a connection can be made to an address of IPv4. One that can be made is
+// held until the other side says something or hangs up, so that it has arrived.
+func connecting(name string, port int, address ...byte) attempt {
+	return attempt{name, func() error {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		if err = unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte(address)}); errors.Is(err, unix.EINPROGRESS) {
+			err = connected(fd)
+		}
+		if err == nil {
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+		}
+		return err
+	}}
+}
+
+// connected waits until a connection is made, or is not.
+func connected(fd int) error {
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, 2000); n == 0 || err != nil {
+		return errors.New("nobody answers")
+	}
+	code, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err != nil || code != 0 {
+		return unix.Errno(code)
+	}
+	return nil
+}
+
+// networkAttempts are ways out of a network. Only the proxy's may be open, and only where
+// there is one.
+func networkAttempts() []attempt {
+	list := []attempt{
+		connecting("the proxy", proxyPort, 127, 0, 0, 1), connecting("another port", 22, 127, 0, 0, 1), connecting("another loopback address", proxyPort, 127, 0, 0, 2), connecting("an address elsewhere", 443, 198, 51, 100, 1), connecting("the engine's port", 7337, 127, 0, 0, 1),
+		calling("a socket: IPv4 raw", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP), calling("a socket: MPTCP", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 262), calling("a socket: SCTP", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 132),
+		calling("a socket: ping", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP), calling("a socket: SEQPACKET", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_SEQPACKET, 0),
+	}
+	list = append(list, attempt{"open the memory of the first process", func() error {
+		fd, err := unix.Open("/proc/1/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Close(fd)
+	}})
+	return append(list, attempt{"listen", func() error {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Listen(fd, 1)
+	}})
+}
+
+// proxying is a Host that sends back what comes, after a greeting.
+type proxying struct {
+	sandbox.HostFunc
+	served atomic.Int64
+}
+
+func (p *proxying) ServeConn(ctx context.Context, conn net.Conn) {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	p.served.Add(1)
+	_, _ = io.WriteString(conn, "hello")
+	_, _ = io.Copy(conn, conn)
+}
+
+// NetworkedEscapes is Escapes for a guest of b whose programs have a network: there is one way
+// more, which leads to the Host, and to nobody if that is no Proxy. LeftOut is as for Escapes.
+func NetworkedEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...string) {
+	t.Helper()
+	h := &proxying{HostFunc: echo}
+	code := strings.Join(append([]string{secret(t)}, leftOut...), "\n")
+	open := []string{"OPEN a socket: IPv4", "OPEN the proxy"}
+	var rest []string
+	for line := range strings.Lines(triedWith(t, b, runtime, code, h)) {
+		if i := slices.Index(open, strings.TrimSpace(line)); i >= 0 {
+			open = slices.Delete(open, i, i+1)
+			continue
+		}
+		rest = append(rest, line)
+	}
+	Judge(t, strings.Join(rest, ""), 100)
+	if len(open) > 0 || h.served.Load() != 1 {
+		t.Errorf("closed: %v; %d connections arrived", open, h.served.Load())
+	}
+	// Without a Proxy a connection may be made, since somebody listens, and ends at once: what
+	// matters is that it leads nowhere.
+	h.served.Store(0)
+	triedWith(t, b, runtime, code, echo)
+	if h.served.Load() != 0 {
+		t.Error("there is a proxy for a host that is none")
+	}
+}
+
+// networkCode makes connections at once while it makes calls with large answers, of which it
+// reads some late, and leaves one that nobody reads from.
+const networkCode = `
+import asyncio, hashlib, os, socket, threading
+at = os.environ["HTTPS_PROXY"].rpartition("/")[2].split(":")
+at = (at[0], int(at[1]))
+def greeted(s):
+    text = b""
+    while len(text) < 5:
+        text += s.recv(5 - len(text))
+    assert text == b"hello", text
+def whole(n):
+    want = bytes([n]) * (700_000 + n)
+    s = socket.socket()
+    s.connect(at)
+    greeted(s)
+    def send():
+        s.sendall(want)
+        s.shutdown(socket.SHUT_WR)
+    sender = threading.Thread(target=send)
+    sender.start()
+    got = b""
+    while True:
+        some = s.recv(1 << 16)
+        if not some:
+            break
+        got += some
+    sender.join()
+    s.close()
+    done.append(got == want)
+done = []
+stuck = socket.socket()
+stuck.connect(at)
+greeted(stuck)
+stuck.settimeout(0.2)
+try:
+    while True:
+        stuck.sendall(b"x" * 100_000)
+except TimeoutError:
+    pass
+threads = [threading.Thread(target=whole, args=(n,)) for n in range(8)]
+for t in threads:
+    t.start()
+lengths = [len(search_tools("x" * 100_000)["query"]) for _ in range(5)]
+for t in threads:
+    t.join()
+for n in range(200):
+    s = socket.socket()
+    s.connect(at)
+    greeted(s)
+    s.close()
+result = [len(done), all(done), sum(lengths)]
+`
+
+// Connections has a Python program use its network: connections carry what is put in, and
+// neither hold up each other nor the calls beside them.
+func Connections(t *testing.T, b sandbox.Backend) {
+	t.Helper()
+	large := sandbox.HostFunc(func(_ context.Context, c core.Call) (core.Result, error) {
+		return core.Result{Value: bytes.Clone(c.Arguments)}, nil
+	})
+	h := &proxying{HostFunc: large}
+	l := core.Limits{Timeout: hang, Memory: 256 << 20}.Or(core.DefaultLimits())
+	s, err := b.Prepare(context.Background(), sandbox.Spec{Runtime: "python", Limits: l, Proxied: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.Run(context.Background(), core.Program{Code: networkCode, Name: "program", Limits: l}, h)
+	if err != nil || r.Status != core.StatusOK || string(r.Value) != "[8,true,500000]" {
+		t.Errorf("%v %s %s %v\n%s", err, r.Status, r.Value, r.Error, r.Output)
+	}
+	if n := h.served.Load(); n != 209 {
+		t.Errorf("%d connections arrived", n)
+	}
+}

@@ -1,0 +1,67 @@
+package sandboxtest
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/guest/guesttest"
+	"retort/internal/sandbox/wire"
+)
+
+// programsAtOnce is how many programs run at the same time.
+const programsAtOnce = 8
+
+// Programs runs programs of package guesttest on one runtime of a backend. It checks that each ends in
+// every detail as it does without a sandbox. The caller closes b.
+//
+// If RETORT_FULL is not set, only some of the programs run. In process sandboxes, each program runs on
+// one runtime of its language, and the tests of package guest run it on another one. Containers,
+// user-space kernels and virtual machines each run a different eighth of the programs, and emulated
+// machines a quarter of theirs, since what these add to a guest is the same for every program.
+func Programs(t *testing.T, b sandbox.Backend, runtime string) { ProgramsSlow(t, b, runtime, 1) }
+
+// ProgramsSlow is Programs for an emulated processor: see RunSlow.
+func ProgramsSlow(t *testing.T, b sandbox.Backend, runtime string, factor int) {
+	s := &suite{runtime: runtime, slower: factor}
+	of, part := 2, 0
+	if parts := map[string]int{"node": 1, "deno": 3, "bun": 5}; parts[runtime] > 0 {
+		of, part = 6, parts[runtime]
+	}
+	if n := slices.Index([]int{sandbox.Container, sandbox.UserKernel, sandbox.Machine}, b.Capabilities().Strength); n >= 0 {
+		of, part = 8, n
+	}
+	if factor > 1 {
+		of *= 4
+	}
+	programs := guesttest.Suite{Runtime: runtime, AtOnce: programsAtOnce, Of: of, Part: part, Run: func(t testing.TB, p core.Program, h wire.Host) wire.End {
+		t.Helper()
+		return s.end(t, b, p, h)
+	}}
+	if runtime == "python" {
+		const version = "import platform\nplatform.python_version()"
+		end := s.end(t, b, core.Program{Code: version}, echo)
+		if err := json.Unmarshal(end.Value, &programs.Version); err != nil {
+			t.Fatalf("%s %v: %v", end.Status, end.Error, err)
+		}
+	}
+	programs.Test(t)
+}
+
+// end is how a program ends in a sandbox of its own. The warnings that a backend has for every
+// program are not the program's.
+func (s *suite) end(t testing.TB, b sandbox.Backend, p core.Program, h wire.Host) wire.End {
+	t.Helper()
+	sandbox := s.prepare(t, b, p.Limits)
+	p.ID, p.Language, p.Limits = "test", s.program(text{}, p.Limits).Language, s.complete(p.Limits)
+	defer sandbox.Close()
+	r, err := sandbox.Run(t.Context(), p, h)
+	if err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+	about := b.Capabilities().Warning
+	warnings := slices.DeleteFunc(r.Warnings, func(w string) bool { return about != "" && w == about })
+	return wire.End{Status: r.Status, Value: r.Value, Error: r.Error, Output: r.Output, Warnings: warnings}
+}

@@ -1,0 +1,354 @@
+package vm
+
+import (
+	"context"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/sandbox/confine"
+	"retort/internal/sandbox/guest/vminit"
+	"retort/internal/sandbox/interpreter"
+)
+
+const (
+	archiveFile = "archive"
+	readyFile   = "ready"
+	lockFile    = "lock"
+	prefix      = "machine-"
+	making      = "making-"
+	// temporary is the size of /tmp for interpreters, in bytes. It is memory.
+	temporary = 64 << 20
+	// otherMachines is how many machines of a runtime are kept beside the one in use, for engines
+	// of another version or with another interpreter, and forgotten how long they are if nobody
+	// uses them.
+	otherMachines = 2
+	forgotten     = 7 * 24 * time.Hour
+	// bootTime sets how long a machine may take from its start until its guest is at rest. Time in which it
+	// waits for a processor does not count.
+	bootTime = 4 * time.Minute
+)
+
+// image is what the machines of one runtime are copies of.
+type image struct {
+	runtime string
+	kernel  *kernel
+	i       *interpreter.Interpreter // nil for the built-in one
+	image   *interpreter.Image       // nil for the built-in one
+	config  vminit.Config
+	binary  string
+	modules []string // files, in the order in which they are loaded
+	threads int
+	memory  int64 // of the machine, in bytes
+}
+
+// describe finds out what the machine of a runtime is made of.
+func (b *backend) describe(runtime string, i *interpreter.Interpreter) (*image, error) {
+	k, err := b.kernel()
+	if err != nil {
+		return nil, err
+	}
+	if err := interpreter.Static(b.Guest[0], elf.EM_X86_64); err != nil {
+		return nil, core.Errorf(core.KindSandboxUnavailable, Name, "%s cannot be all that a machine has: %w", b.Guest[0], err).WithHint("build the program with CGO_ENABLED=0, or use another sandbox")
+	}
+	if err := b.find(); err != nil {
+		return nil, err
+	}
+	m := &image{runtime: runtime, kernel: k, i: i, binary: b.Guest[0], threads: 32, memory: machineMemory(b.Limits)}
+	m.config.Command = b.Guest[1:]
+	m.config.Commands = runtime == forCommands
+	m.config.Plan = confine.Plan{Profile: runtime, Files: 64, Processes: m.threads, Proc: confine.WantsProc}
+	if m.modules, err = b.driver.fit(k, &m.config); err != nil {
+		return nil, core.Errorf(core.KindSandboxUnavailable, Name, "%w", err).WithHint("retort vm setup")
+	}
+	for n := range m.modules {
+		m.config.Modules = append(m.config.Modules, fmt.Sprintf("/modules/%d.ko", n))
+	}
+	if i == nil {
+		b.share(m)
+		return m, nil
+	}
+	found, err := i.Look()
+	if err != nil {
+		return nil, err
+	}
+	if m.image, err = i.Image(found); err != nil {
+		return nil, err
+	}
+	m.threads = i.Threads
+	p := confine.Plan{Profile: runtime, Argv: i.Argv(m.image), Env: i.Env, Harness: interpreter.HarnessDir, Tmp: temporary, Proc: i.Proc || confine.WantsProc, Files: 256, Processes: i.Threads}
+	for _, target := range slices.Sorted(maps.Keys(m.image.Sources)) {
+		p.Mounts = append(p.Mounts, confine.Mount{Source: target, Target: target})
+	}
+	for _, target := range m.image.Empty {
+		p.Mounts = append(p.Mounts, confine.Mount{Target: target, Empty: true})
+	}
+	if i.Proxied && b.Network != nil { // the way of docker and gvisor: a relay in the machine
+		env, authorities := b.Network.Join(i.Env, confine.ProxyPort)
+		p.Network, p.Env = confine.Relayed, env
+		if authorities != "" {
+			m.image.Sources[interpreter.CertificatesPath] = authorities
+			p.Mounts = append(p.Mounts, confine.Mount{Source: interpreter.CertificatesPath, Target: interpreter.CertificatesPath})
+		}
+	}
+	m.config.Plan = p
+	b.share(m)
+	return m, nil
+}
+
+// machineMemory is what a machine has for programs with these limits, in bytes: a multiple of what its
+// kernel adds at once.
+func machineMemory(l core.Limits) int64 {
+	const step = 128 << 20
+	return max(memory, (l.Memory+itself+step-1)/step*step)
+}
+
+// write writes the archive.
+func (i *image) write(w io.Writer) error {
+	a := newArchive(w)
+	config, err := json.Marshal(i.config)
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{"/dev", "/proc", "/sys", "/tmp", "/run", "/mnt"} {
+		err = errors.Join(err, a.dir(dir))
+	}
+	err = errors.Join(err, a.file(vminit.Program, i.binary), a.data(vminit.ConfigPath, config))
+	for n, m := range i.modules {
+		code, unreadable := module(m)
+		err = errors.Join(err, unreadable, a.data(i.config.Modules[n], code))
+	}
+	if err == nil && i.image != nil {
+		err = i.sources(a)
+	}
+	return errors.Join(err, a.close())
+}
+
+// archive writes the archive into a folder.
+func (i *image) archive(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, archiveFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(i.write(f), f.Close())
+}
+
+// sources writes the files of an interpreter.
+func (i *image) sources(a *archive) error {
+	skip := map[string]bool{}
+	for _, e := range i.image.Empty {
+		skip[path.Clean(e)] = true
+	}
+	for _, target := range slices.Sorted(maps.Keys(i.image.Sources)) {
+		source := i.image.Sources[target]
+		info, err := os.Stat(source)
+		switch {
+		case err != nil:
+			return err
+		case info.IsDir():
+			err = a.tree(target, source, skip)
+		default:
+			err = a.file(target, source)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, target := range i.image.Empty {
+		if err := a.dir(target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// key names what the machine is made of: everything in its archive by its place, size and
+// time, the kernel, and what makes the machine.
+func (i *image) key(version string) (string, error) {
+	h := sha256.New()
+	config, err := json.Marshal(i.config)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(h, "2 %s %s %s %s %d %s\n", i.runtime, version, commandLine, firecrackerLine, i.memory, config)
+	sources := append([]string{i.binary, i.kernel.vmlinuz}, i.modules...)
+	if i.image != nil {
+		for _, target := range slices.Sorted(maps.Keys(i.image.Sources)) {
+			sources = append(sources, i.image.Sources[target])
+		}
+	}
+	if i.i != nil {
+		harness := i.i.Harness()
+		for _, name := range slices.Sorted(maps.Keys(harness)) {
+			fmt.Fprintf(h, "%s %x\n", name, sha256.Sum256(harness[name]))
+		}
+	}
+	for _, s := range sources {
+		info, err := os.Stat(s)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%s %d %d\n", s, info.Size(), info.ModTime().UnixNano())
+	}
+	return hex.EncodeToString(h.Sum(nil))[:24], nil
+}
+
+// made gives the folder of an image's machine, which is started first if there is none.
+func (b *backend) made(i *image) (string, error) {
+	version, err := b.driver.version()
+	if err != nil {
+		return "", err
+	}
+	key, err := i.key(version)
+	if err != nil {
+		return "", err
+	}
+	unlock, err := b.lock(lockFile) // others make theirs first
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	b.sweep()
+	dir := filepath.Join(b.Dir, prefix+i.runtime+"-"+key)
+	now := time.Now()
+	if os.Chtimes(filepath.Join(dir, readyFile), now, now) == nil { // it is there, and in use
+		return dir, nil
+	}
+	b.tidy(i.runtime)
+	part := filepath.Join(b.Dir, making+i.runtime)
+	if err := errors.Join(os.RemoveAll(part), os.Mkdir(part, 0o700)); err != nil {
+		return "", err
+	}
+	if err := b.make(i, part); err != nil {
+		return "", errors.Join(err, os.RemoveAll(part))
+	}
+	return dir, errors.Join(os.RemoveAll(dir), os.Rename(part, dir))
+}
+
+// sweep removes what somebody who died has left half done. The lock is held, without which nobody
+// makes a machine.
+func (b *backend) sweep() {
+	half, _ := filepath.Glob(filepath.Join(b.Dir, making+"*"))
+	for _, name := range append(half, b.left()...) {
+		_ = os.RemoveAll(name)
+	}
+}
+
+// tidy makes room for a machine of a runtime: those for other binaries, kernels or interpreters go
+// that nobody has used for a while, or that are too many. Machines that run have their memory open.
+// The lock is held.
+func (b *backend) tidy(runtime string) {
+	others, _ := filepath.Glob(filepath.Join(b.Dir, prefix+runtime+"-*"))
+	used := map[string]time.Time{} // zero for what is not whole
+	for _, dir := range others {
+		if info, err := os.Stat(filepath.Join(dir, readyFile)); err == nil {
+			used[dir] = info.ModTime()
+		}
+	}
+	slices.SortFunc(others, func(a, b string) int { return used[b].Compare(used[a]) })
+	for n, dir := range others {
+		if n < otherMachines && time.Since(used[dir]) <= forgotten {
+			continue
+		}
+		gone := filepath.Join(b.Dir, making+strconv.Itoa(n)) // at once, so that no copy starts with half of it
+		if os.RemoveAll(gone) == nil && os.Rename(dir, gone) == nil {
+			dir = gone
+		}
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// owned refuses a folder in which others could put things.
+func owned(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+		return &os.PathError{Op: "use", Path: dir, Err: errors.New("it is not a folder of this user's alone")}
+	}
+	return nil
+}
+
+// make starts a machine in dir and keeps it as it is when its guest waits for a program.
+func (b *backend) make(i *image, dir string) error {
+	b.tell("starting a machine for " + i.runtime + ", once")
+	if err := i.archive(dir); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(b.life)
+	defer cancel()
+	m, err := b.boot(ctx, i, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { <-m.gone }()
+	defer m.Close()
+	defer m.endWith(ctx)()
+	defer m.within(bootTime)()
+	greeting, err := m.greeting()
+	if err != nil {
+		return m.whyNot(err)
+	}
+	b.tell("the machine runs; waiting until it has come to rest")
+	m.rest(ctx)
+	if err := b.driver.keep(ctx, m.ports, dir); err != nil {
+		return m.whyNot(err)
+	}
+	if err := m.shared.Save(filepath.Join(dir, ringFile)); err != nil {
+		return err
+	}
+	b.tell("the machine is kept")
+	return errors.Join(os.Remove(filepath.Join(dir, archiveFile)), os.WriteFile(filepath.Join(dir, readyFile), greeting, 0o600))
+}
+
+func (b *backend) tell(what string) {
+	if b.Progress != nil {
+		b.Progress(what)
+	}
+}
+
+// once is sync.OnceValues for what may be tried again after a failure, and is when it is
+// no longer valid.
+func once[T any](valid func(T) bool, f func() (T, error)) func() (T, error) {
+	var mu sync.Mutex
+	var value T
+	var done bool
+	return func() (T, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if done && valid(value) {
+			return value, nil
+		}
+		v, err := f()
+		value, done = v, err == nil
+		return v, err
+	}
+}
+
+// unusable words an error for whoever wanted a machine.
+func unusable(err error) error {
+	var known *core.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		return core.Errorf(core.KindSandboxUnavailable, Name, "the machine could not be kept: %w", err).WithHint("make room where machines are kept, which retort doctor names")
+	}
+	return core.Errorf(core.KindSandboxUnavailable, Name, "no machine could be started: %w", err).WithHint("retort vm setup")
+}

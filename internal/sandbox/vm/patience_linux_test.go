@@ -1,0 +1,60 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"retort/internal/devel/testenv"
+)
+
+// idle is a process in the place of a machine's, which says nothing and ends when its input does.
+func idle(t *testing.T) *vm {
+	t.Helper()
+	m := &vm{ports: &ports{over: make(chan struct{})}, cmd: exec.Command("cat"), gone: make(chan struct{}), said: make(chan struct{})}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	t.Cleanup(func() { _ = w.Close() })
+	m.cmd.Stdin = r
+	if err := m.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Kill)
+	go m.reap()
+	close(m.said)
+	return m
+}
+
+// The error of a machine that is not ready names why it ended.
+func TestWhyAMachineIsNotReady(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(m *vm)
+		want string
+	}{
+		"too slow":  {func(m *vm) { t.Cleanup(m.within(time.Nanosecond)) }, "the machine was stopped because it was not ready after 0s; it spent"},
+		"cancelled": {func(m *vm) { ctx, cancel := context.WithCancel(context.Background()); m.endWith(ctx); cancel() }, "the machine was ended before it was ready: context canceled"},
+		"killed":    {func(m *vm) { m.Kill() }, "the machine ended (signal: killed)"},
+		"outgrown":  {func(m *vm) { m.outgrown.Store(true); m.Kill() }, "the machine ran out of memory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := idle(t)
+			c.end(m)
+			testenv.Receive(t, m.gone, "the end of the machine")
+			if err := m.whyNot(io.EOF); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+	other := errors.New("it says something else")
+	if err := idle(t).whyNot(other); !errors.Is(err, other) {
+		t.Error(err)
+	}
+}

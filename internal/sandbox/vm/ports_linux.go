@@ -1,0 +1,142 @@
+package vm
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/sandbox/wire/shm"
+)
+
+// ports are the connections with one machine and with the program that makes it. QEMU's are pairs of
+// sockets, which have no name that another could find; Firecracker's are made by itself.
+type ports struct {
+	wire, control, monitor *os.File
+	far                    []*os.File // theirs, descriptors 3, 4 and 5 of the program
+	answers, events        *bufio.Reader
+
+	shared *shm.Memory // nil if the machine shares none
+
+	// Of the program, once it runs: its number, and when it has ended.
+	pid  int
+	over chan struct{}
+}
+
+// longest bounds a line of a machine's, which nobody can trust once a program runs in it,
+// or of the monitor's: what is longer is an error, and was not kept.
+const longest = 64 << 10
+
+func newPorts() (*ports, error) {
+	p := &ports{}
+	for _, near := range []**os.File{&p.wire, &p.control, &p.monitor} {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			p.close()
+			return nil, err
+		}
+		*near = os.NewFile(uintptr(pair[0]), "machine")
+		p.far = append(p.far, os.NewFile(uintptr(pair[1]), "machine"))
+	}
+	p.answers, p.events = bufio.NewReaderSize(p.monitor, longest), bufio.NewReaderSize(p.control, longest)
+	return p, nil
+}
+
+// started closes what is the program's alone.
+func (p *ports) started() {
+	for _, f := range p.far {
+		_ = f.Close()
+	}
+	p.far = nil
+}
+
+func (p *ports) close() {
+	p.started()
+	for _, f := range []*os.File{p.wire, p.control, p.monitor} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+	_ = p.shared.Close()
+}
+
+// command is one of QEMU's monitor.
+type command struct {
+	Execute   string `json:"execute"`
+	Arguments any    `json:"arguments,omitempty"`
+}
+
+// answer is what the monitor says: a return value, an error or an event.
+type answer struct {
+	Return json.RawMessage `json:"return"`
+	Error  *struct {
+		Desc string `json:"desc"`
+	} `json:"error"`
+	Event string `json:"event"`
+}
+
+// tell has the monitor execute commands one after the other, and gives what the last one
+// returned. An event with the name until is waited for, if there is one.
+func (p *ports) tell(until string, commands ...command) (last json.RawMessage, err error) {
+	var text []byte
+	for _, c := range commands {
+		data, err := json.Marshal(c)
+		if err != nil {
+			return nil, err
+		}
+		text = append(append(text, data...), '\n')
+	}
+	if _, err := p.monitor.Write(text); err != nil {
+		return nil, err
+	}
+	return p.hear(until, len(commands))
+}
+
+// hear waits for the answers to commands, and for an event.
+func (p *ports) hear(until string, commands int) (last json.RawMessage, err error) {
+	happened := until == ""
+	for n := 0; n < commands || !happened; {
+		line, err := p.answers.ReadSlice('\n')
+		if err != nil {
+			return nil, fmt.Errorf("QEMU's monitor: %w", err)
+		}
+		var a answer
+		if err := json.Unmarshal(line, &a); err != nil {
+			return nil, err
+		}
+		switch {
+		case a.Error != nil:
+			return nil, errors.New("QEMU: " + a.Error.Desc)
+		case a.Event != "":
+			happened = happened || a.Event == until
+		case a.Return != nil:
+			last = a.Return
+			n++
+		}
+	}
+	return last, nil
+}
+
+// give gives QEMU an open file, under a name.
+func (p *ports) give(name string, f *os.File) error {
+	data, err := json.Marshal(command{"getfd", map[string]string{"fdname": name}})
+	if err != nil {
+		return err
+	}
+	raw, err := p.monitor.SyscallConn()
+	if err != nil {
+		return err
+	}
+	failed := raw.Write(func(fd uintptr) bool {
+		err = unix.Sendmsg(int(fd), append(data, '\n'), unix.UnixRights(int(f.Fd())), nil, 0)
+		return err != unix.EAGAIN
+	})
+	if err = errors.Join(failed, err); err != nil {
+		return err
+	}
+	_, err = p.hear("", 1)
+	return err
+}

@@ -1,0 +1,58 @@
+package vm
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"os/exec"
+	"testing"
+
+	"retort/internal/devel/testenv"
+)
+
+// TestListenToHostile has what was a machine say, on its port of control, what the first
+// process of a machine would not: it is ended, and no more of that is kept than a line.
+func TestListenToHostile(t *testing.T) {
+	for name, said := range map[string][]byte{
+		"a line without an end": bytes.Repeat([]byte("x"), 3*longest),
+		"empty lines":           bytes.Repeat([]byte("\n"), 1000),
+		"no JSON":               []byte("{\"Status\":\n"),
+		"another value":         []byte("[]\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := newPorts()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.close()
+			m := &vm{ports: p, cmd: exec.Command("/proc/self/exe", "sleep"), said: make(chan struct{})}
+			if err := m.cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			go m.listen()
+			go func() { _, _ = p.far[1].Write(said) }()
+			ended := make(chan error, 1)
+			go func() { ended <- m.cmd.Wait() }()
+			if !testenv.Poll(func() bool { return len(ended) > 0 }) {
+				_ = m.cmd.Process.Kill()
+				t.Fatal("the machine goes on")
+			}
+			if <-m.said; m.end != nil {
+				t.Errorf("%+v", m.end)
+			}
+		})
+	}
+}
+
+// TestMonitorIsBounded reads an answer of QEMU's without an end.
+func TestMonitorIsBounded(t *testing.T) {
+	p, err := newPorts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	go func() { _, _ = p.far[2].Write(bytes.Repeat([]byte(" "), 3*longest)) }()
+	if _, err := p.hear("", 1); !errors.Is(err, bufio.ErrBufferFull) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,266 @@
+package vm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/sandbox/confine"
+	"retort/internal/sandbox/guest/vminit"
+	"retort/internal/sandbox/interpreter"
+	"retort/internal/sandbox/wire/shm"
+)
+
+const (
+	memoryFile, stateFile = "memory", "state"
+	// maxState is the most that the state of a machine takes beside its memory, in bytes.
+	maxState = 64 << 20
+	// memory is the least that a machine has, in bytes, and itself how much of it is for what is
+	// no program: kernel, archive and runtime. Of what it has a machine takes what it uses.
+	memory, itself = 2 << 30, 1 << 30
+	// translated is how much QEMU keeps of the code that it has translated, in MB.
+	translated = 128
+	// serial is the device. Linux asks every port that it could have at each interrupt, and the
+	// first one is for consoles only.
+	serial = "virtio-serial-device,max_ports=3"
+	// commandLine is the kernel's. A machine that runs one program and is thrown away has
+	// nobody in it to be protected from with what costs an emulated processor most, and to
+	// account for what its processes wait for is of no use to anyone. Without timers of high
+	// resolution, Go's watching thread does not set one every 20 µs.
+	commandLine = "quiet panic=-1 reboot=t mitigations=off nokaslr tsc=reliable highres=off nohz=off random.trust_cpu=on " +
+		"audit=0 psi=0 cgroup_disable=memory transparent_hugepage=never tsc_early_khz=%d memmap=%d$%d rdinit=" + vminit.Program + " -- " + vminit.Argument
+)
+
+// qemu is QEMU with its machine "microvm", whose processor is emulated (TCG), or the
+// machine's own (KVM).
+type qemu struct {
+	path string
+	kvm  bool
+	// needs is what QEMU has of the machine's files.
+	needs func() ([]confine.Mount, error)
+}
+
+func (q qemu) walls() []string {
+	if q.kvm {
+		return walled("QEMU", "QEMU microvm, on the machine's processor, by KVM", "serial one")
+	}
+	return walled("QEMU", "QEMU microvm, its processor emulated", "serial one")
+}
+
+func (q qemu) fit(k *kernel, _ *vminit.Config) ([]string, error) { return k.modules(serialParts) }
+
+// shares leaves out machines of KVM: to leave one costs little there, and what a guest may cache of
+// a device's memory is not the same on every processor.
+func (q qemu) shares() bool { return !q.kvm }
+
+func (q qemu) ports() (*ports, error) { return newPorts() }
+
+// started has nothing to do: QEMU does what its arguments say.
+func (q qemu) started(context.Context, *image, *ports) error { return nil }
+
+func newQEMU(path string, kvm bool) qemu {
+	return qemu{path, kvm, sync.OnceValues(func() ([]confine.Mount, error) { return programFiles(path) })}
+}
+
+// Where a machine's own files are behind QEMU's walls.
+const (
+	memoryPath  = "/machine/memory"
+	archivePath = "/machine/archive"
+	ringPath    = "/machine/ring"
+	kernelPath  = "/machine/kernel"
+)
+
+// linked are a program and the libraries that it is linked with.
+func linked(program string) (mounts []confine.Mount, err error) {
+	image, err := interpreter.NewImage(program, program)
+	if err != nil {
+		return nil, err
+	}
+	for _, target := range slices.Sorted(maps.Keys(image.Sources)) {
+		mounts = append(mounts, confine.Mount{Source: image.Sources[target], Target: target})
+	}
+	return mounts, nil
+}
+
+// programFiles are the program, the libraries that it is linked with, its modules and its data.
+func programFiles(program string) ([]confine.Mount, error) {
+	mounts, err := linked(program)
+	if err != nil {
+		return nil, err
+	}
+	said, err := exec.Command(program, "-L", "help").Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", program, err)
+	}
+	dirs := strings.Fields(string(said))
+	for _, pattern := range []string{"lib*/qemu", "lib/*/qemu"} {
+		modules, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(program)), pattern))
+		dirs = append(dirs, modules...)
+	}
+	for _, dir := range dirs {
+		real, err := filepath.EvalSymlinks(dir)
+		if err == nil {
+			mounts = append(mounts, confine.Mount{Source: real, Target: filepath.Clean(dir)})
+		}
+	}
+	return mounts, nil
+}
+
+// version names the processor too, where the kept machine has seen it.
+func (q qemu) version() (string, error) {
+	out, err := exec.Command(q.path, "--version").Output()
+	first, _, _ := strings.Cut(string(out), "\n")
+	if q.kvm {
+		first += ", KVM on " + processor()
+	}
+	return first, err
+}
+
+// processor is the model of the machine's processor.
+func processor() string {
+	data, _ := os.ReadFile("/proc/cpuinfo")
+	_, after, _ := strings.Cut(string(data), "model name")
+	line, _, _ := strings.Cut(after, "\n")
+	return strings.Trim(line, "\t: ")
+}
+
+// model is the processor's. What moves single bytes at once on a real processor does not on an
+// emulated one, so that Linux had better not count on it.
+func (q qemu) model() string {
+	if q.kvm {
+		return "max,la57=off"
+	}
+	return "max,la57=off,erms=off,fsrm=off"
+}
+
+// accelerator is what runs the machine's code.
+func (q qemu) accelerator() string {
+	if q.kvm {
+		return "kvm"
+	}
+	return "tcg,tb-size=" + strconv.Itoa(translated)
+}
+
+// plan is what boot and restore have in common. Of the machine's files QEMU has its own, read-only,
+// and the machine's memory.
+func (q qemu) plan(i *image, dir string, share bool, p *ports, more ...string) (*confine.Plan, error) {
+	shared := map[bool]string{true: "on", false: "off"}[share]
+	const wire, control, monitor = "4", "5", "6" // behind the plan
+	size, whole := i.memory, ",memory-backend=ram"
+	if p.shared != nil { // it is the end of the memory
+		size, whole = size+shm.Size, ""
+	}
+	args := []string{
+		q.path, "-machine", "microvm,acpi=on,rtc=on,isa-serial=off" + whole, "-accel", q.accelerator(), "-cpu", q.model(), "-smp", "1",
+		"-m", strconv.FormatInt(size>>10, 10) + "K", "-object", fmt.Sprintf("memory-backend-file,id=ram,size=%d,mem-path=%s,share=%s", i.memory, memoryPath, shared),
+		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+		"-chardev", "socket,id=wire,fd=" + wire, "-chardev", "socket,id=control,fd=" + control, "-chardev", "socket,id=monitor,fd=" + monitor, "-mon", "chardev=monitor,mode=control",
+		"-device", serial, "-device", "virtserialport,chardev=wire,name=" + vminit.WirePort, "-device", "virtserialport,chardev=control,name=" + vminit.ControlPort,
+	}
+	mounts, err := q.needs()
+	if err != nil {
+		return nil, err
+	}
+	if p.shared != nil {
+		more = append(more, "-object", fmt.Sprintf("memory-backend-file,id=ring,size=%d,mem-path=%s,share=on", shm.Size, ringPath), "-numa", "node,memdev=ram", "-numa", "node,memdev=ring")
+		mounts = append(slices.Clone(mounts), confine.Mount{Source: p.shared.Path(), Target: ringPath, Writable: true})
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(dir, memoryFile))
+	if err != nil {
+		return nil, err
+	}
+	mounts = append(slices.Clone(mounts), confine.Mount{Source: real, Target: memoryPath, Writable: true})
+	if q.kvm {
+		mounts = append(mounts, confine.Mount{Source: kvm, Target: kvm, Device: true})
+	}
+	return &confine.Plan{Profile: "machine", Argv: append(args, more...), Mounts: mounts, Files: 256, Processes: threads, Keep: len(p.far)}, nil
+}
+
+// boot has QEMU write into the memory's file, and the state when it is kept, for which it needs the
+// right to write files at all.
+func (q qemu) boot(i *image, dir string, p *ports) (*confine.Plan, error) {
+	f, err := os.OpenFile(filepath.Join(dir, memoryFile), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(f.Truncate(i.memory), f.Close()); err != nil {
+		return nil, err
+	}
+	plan, err := q.plan(i, dir, true, p, "-kernel", kernelPath, "-initrd", archivePath, "-append", fmt.Sprintf(commandLine, kilohertz(), shm.Size, i.memory))
+	if err != nil {
+		return nil, err
+	}
+	for target, file := range map[string]string{kernelPath: i.kernel.vmlinuz, archivePath: filepath.Join(dir, archiveFile)} {
+		real, err := filepath.EvalSymlinks(file)
+		if err != nil {
+			return nil, err
+		}
+		plan.Mounts = append(plan.Mounts, confine.Mount{Source: real, Target: target})
+	}
+	plan.Tmp = maxState
+	return plan, nil
+}
+
+// theRest is the state of a machine without its memory, which stays where it is.
+var theRest = command{"migrate-set-capabilities", map[string]any{"capabilities": []any{map[string]any{"capability": "x-ignore-shared", "state": true}}}}
+
+// keep leaves stopping the machine to QEMU, which then has a copy run at once.
+func (q qemu) keep(ctx context.Context, p *ports, dir string) error {
+	state, err := os.OpenFile(filepath.Join(dir, stateFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer state.Close()
+	if _, err := p.tell("", command{Execute: "qmp_capabilities"}, theRest); err != nil {
+		return err
+	}
+	if err := p.give("state", state); err != nil {
+		return err
+	}
+	if _, err := p.tell("", command{"migrate", map[string]string{"uri": "fd:state"}}); err != nil {
+		return err
+	}
+	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		said, err := p.tell("", command{Execute: "query-migrate"})
+		if err != nil {
+			return err
+		}
+		var state struct {
+			Status string `json:"status"`
+			Desc   string `json:"error-desc"`
+		}
+		switch err := json.Unmarshal(said, &state); {
+		case err != nil:
+			return err
+		case state.Status == "completed":
+			return nil
+		case state.Status == "failed", state.Status == "cancelled":
+			return fmt.Errorf("QEMU does not save the machine: %s %s", state.Status, state.Desc)
+		}
+	}
+	return ctx.Err()
+}
+
+func (q qemu) restore(i *image, dir string, p *ports) (*confine.Plan, error) {
+	state, err := os.Open(filepath.Join(dir, stateFile))
+	if err != nil {
+		return nil, err
+	}
+	p.far = append(p.far, state)
+	return q.plan(i, dir, false, p, "-incoming", "defer")
+}
+
+func (q qemu) resume(_ context.Context, p *ports) error {
+	_, err := p.tell("RESUME", command{Execute: "qmp_capabilities"}, theRest, command{"migrate-incoming", map[string]string{"uri": "fd:7"}})
+	return err
+}

@@ -1,0 +1,313 @@
+package vm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/core"
+	"retort/internal/sandbox"
+)
+
+const (
+	setupLock = "setup.lock"
+	// kernelDir, in Dir, is a kernel that came from a package.
+	kernelDir = "kernel"
+	fetching  = "fetching"
+)
+
+// Setup finds a kernel, or fetches one from the packages of Debian or Ubuntu, makes the machines
+// of all runtimes in o and wakes a copy of each. Backends with the same Dir use what it made. The
+// error is a *core.Error that says what is missing and how to get it.
+func Setup(ctx context.Context, o Options) (*Report, error) {
+	b := newBackend(o)
+	machines := b.open()
+	defer machines.Close()
+	stop := context.AfterFunc(ctx, b.over)
+	defer stop()
+	if err := b.find(); err != nil {
+		return nil, err
+	}
+	unlock, err := b.lock(setupLock)
+	if err != nil {
+		return nil, unusable(err)
+	}
+	defer unlock()
+	r := &Report{Dir: b.Dir}
+	var all error
+	for _, find := range b.sources() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		dir, origin, err := find(ctx)
+		if err == nil {
+			err = b.prepare(r, dir, origin)
+		}
+		if err == nil {
+			return r, b.others(ctx, r)
+		}
+		b.tell("not with this kernel: " + err.Error())
+		all = errors.Join(all, err)
+	}
+	return nil, core.Errorf(core.KindSandboxUnavailable, Name, "no machine could be made: %w", all).
+		WithHint("unpack a kernel of Linux for x86-64 (boot/vmlinuz-*, lib/modules/*) into a folder: retort vm setup --kernel FOLDER")
+}
+
+// source gives the folder of a kernel, and says where it is from.
+type source func(ctx context.Context) (dir, origin string, err error)
+
+// sources are where a kernel may come from, the nearest first.
+func (b *backend) sources() []source {
+	given := func(dir, origin string) source {
+		return func(context.Context) (string, string, error) { return dir, origin, nil }
+	}
+	if b.Kernel != "" {
+		return []source{given(b.Kernel, "the folder named")}
+	}
+	return []source{given(filepath.Join(b.Dir, kernelDir), "a package, fetched before"), given("/", "this machine's own"), b.fetch}
+}
+
+// prepare makes the machine of the built-in runtime with the kernel in a folder, and notes that.
+func (b *backend) prepare(r *Report, dir, origin string) error {
+	dir = absolute(dir)
+	k, err := findKernel(dir)
+	if err != nil {
+		return err
+	}
+	b.kernel = func() (*kernel, error) { return k, nil }
+	r.Kernel, r.Origin = k.vmlinuz, origin
+	b.tell("kernel: " + k.vmlinuz)
+	if err := b.accelerate(r); err != nil {
+		return err
+	}
+	version, err := b.driver.version()
+	if err != nil {
+		return err
+	}
+	r.Program = version
+	made, err := b.measure(quickjs)
+	if err != nil {
+		return err
+	}
+	r.Machines = []Made{*made}
+	_, isFirecracker := b.driver.(firecracker)
+	data, err := json.Marshal(chosen{Kernel: dir, KVM: r.KVM, Firecracker: isFirecracker})
+	if err != nil {
+		return err
+	}
+	part := filepath.Join(b.Dir, chosenFile+".part")
+	return errors.Join(os.WriteFile(part, data, 0o600), os.Rename(part, filepath.Join(b.Dir, chosenFile)))
+}
+
+// others makes the machines of what else the machine has, and the settings ask for.
+func (b *backend) others(ctx context.Context, r *Report) error {
+	var more []string
+	for _, i := range b.Interpreters {
+		if _, err := i.Look(); err != nil {
+			r.Missing = append(r.Missing, sandbox.Missing{Runtime: i.Runtime, Why: core.AsError(err)})
+			continue
+		}
+		more = append(more, i.Runtime)
+	}
+	if len(b.Commands.All()) > 0 {
+		more = append(more, forCommands)
+	}
+	for _, runtime := range more {
+		made, err := b.measure(runtime)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return unusable(fmt.Errorf("%s: %w", runtime, err))
+		}
+		r.Machines = append(r.Machines, *made)
+	}
+	return nil
+}
+
+// measure makes the machine of a runtime, if there is none, and wakes a copy. A machine that was
+// kept and cannot be woken is made anew.
+func (b *backend) measure(runtime string) (*Made, error) {
+	for again := false; ; again = true {
+		began := time.Now()
+		k, err := b.images[runtime]()
+		if err != nil {
+			return nil, err
+		}
+		made := &Made{Runtime: runtime, Dir: k.dir, Made: time.Since(began).Milliseconds()}
+		began = time.Now()
+		err = b.wakes(k)
+		if err == nil {
+			made.Woken, made.Bytes = time.Since(began).Milliseconds(), onDisk(k.dir)
+			return made, nil
+		}
+		if again || b.life.Err() != nil {
+			return nil, err
+		}
+		b.tell("the machine that was kept cannot be woken and is made anew: " + err.Error())
+		if err := os.RemoveAll(k.dir); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// onDisk is what the files of a folder take, in bytes: most of a machine's memory was never used.
+func onDisk(dir string) (bytes int64) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if info, err := e.Info(); err == nil {
+			if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+				bytes += stat.Blocks * 512
+			}
+		}
+		return nil
+	})
+	return bytes
+}
+
+// lock waits for a lock on a file in Dir, which is made.
+func (b *backend) lock(name string) (unlock func(), err error) {
+	if err := os.MkdirAll(b.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := owned(b.Dir); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(b.Dir, name), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// packages are those that lead to the kernel which Debian and Ubuntu make for machines.
+var packages = []string{"linux-image-cloud-amd64", "linux-image-virtual"}
+
+// fetch fetches a kernel from the packages of Debian or Ubuntu, which are signed, and unpacks
+// what is needed of it. Nothing is installed.
+func (b *backend) fetch(ctx context.Context) (dir, origin string, err error) {
+	for _, program := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "", "", fmt.Errorf("no kernel can be fetched: this system has no %s, it is no Debian or Ubuntu", program)
+		}
+	}
+	images, err := kernelPackages(ctx, b.tell)
+	if err != nil {
+		return "", "", err
+	}
+	work := filepath.Join(b.Dir, fetching)
+	if err := errors.Join(os.RemoveAll(work), os.MkdirAll(filepath.Join(work, "unpacked"), 0o700)); err != nil {
+		return "", "", err
+	}
+	defer os.RemoveAll(work)
+	b.tell("fetching " + strings.Join(images, ", ") + ", some 80 MB")
+	if _, err := said(ctx, work, "apt-get", append([]string{"-q", "download"}, images...)...); err != nil {
+		return "", "", err
+	}
+	files, _ := filepath.Glob(filepath.Join(work, "*.deb"))
+	for _, f := range files {
+		if _, err := said(ctx, work, "dpkg-deb", "-x", f, "unpacked"); err != nil {
+			return "", "", err
+		}
+	}
+	to := filepath.Join(b.Dir, kernelDir)
+	return to, "the package " + images[0], keepKernel(filepath.Join(work, "unpacked"), to)
+}
+
+// kernelPackages are the packages that a kernel is made of.
+func kernelPackages(ctx context.Context, tell func(string)) ([]string, error) {
+	image, err := kernelPackage(ctx)
+	if err != nil && os.Geteuid() == 0 { // a fresh system has no list of packages yet
+		tell("asking which packages there are (apt-get update)")
+		if _, failed := said(ctx, "/", "apt-get", "-q", "update"); failed != nil {
+			return nil, failed
+		}
+		image, err = kernelPackage(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := []string{image}
+	modules := "linux-modules-" + strings.TrimPrefix(image, "linux-image-")
+	if _, err := said(ctx, "/", "apt-cache", "show", "--no-all-versions", modules); err == nil { // Ubuntu's are apart
+		all = append(all, modules)
+	}
+	return all, nil
+}
+
+var imagePackage = regexp.MustCompile(`(?m)^Depends:.*?\b(linux-image-\d[a-z0-9.+-]*)`)
+
+// kernelPackage is the newest package with a kernel for machines.
+func kernelPackage(ctx context.Context) (string, error) {
+	var all error
+	for _, p := range packages {
+		out, err := said(ctx, "/", "apt-cache", "show", "--no-all-versions", p)
+		if found := imagePackage.FindStringSubmatch(out); err == nil && found != nil {
+			return found[1], nil
+		}
+		all = errors.Join(all, err)
+	}
+	return "", fmt.Errorf("the system knows no package with a kernel for machines (sudo apt-get update): %w", errors.Join(all, errKernel))
+}
+
+// said runs a program of the system, and gives what it says.
+func said(ctx context.Context, dir, program string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		lines := strings.Split(strings.TrimSpace(complaint.String()), "\n")
+		return "", fmt.Errorf("%s %s: %w: %s", program, args[0], err, lines[len(lines)-1])
+	}
+	return string(out), nil
+}
+
+// keepKernel moves what machines need of an unpacked kernel to another folder, in place of what
+// is there.
+func keepKernel(from, to string) error {
+	k, err := findKernel(from)
+	if err != nil {
+		return err
+	}
+	files, err := k.modules(serialParts)
+	if err != nil {
+		return err
+	}
+	if more, err := k.modules(vsockParts); err == nil {
+		files = append(files, more...)
+	}
+	slices.Sort(files)
+	part := from + ".kept"
+	for _, f := range append([]string{k.vmlinuz, k.builtin}, slices.Compact(files)...) {
+		name, err := filepath.Rel(from, f)
+		if err != nil {
+			return err
+		}
+		place := filepath.Join(part, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(place), 0o700), os.Rename(f, place)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(os.RemoveAll(to), os.Rename(part, to))
+}

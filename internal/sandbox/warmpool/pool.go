@@ -1,0 +1,244 @@
+package warmpool
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// restAfter is how long nothing must be taken before a pool that grew with
+	// demand shrinks again.
+	restAfter = 30 * time.Second
+	// breather is how long a program that found a guest ready has the machine to
+	// itself before the next one is started in its place.
+	breather = 10 * time.Millisecond
+	// patience is how long another item is not started while some are ready and a guest's
+	// program runs: a start takes a processor, which a program may need beside its own.
+	patience = time.Second
+)
+
+// ErrClosed is the error of a pool, and of a backend, that has been closed.
+var ErrClosed = errors.New("the backend is closed")
+
+// Item is what a Pool keeps ready.
+type Item interface {
+	comparable
+	Alive() bool // false when it has ended by itself
+	Kill()       // ends it; it does not wait, and does no harm twice
+}
+
+// PoolOptions say what a Pool keeps ready.
+type PoolOptions[T Item] struct {
+	Start func() (T, error) // returns an item that is ready, or nothing left behind
+	Least int               // ready at rest
+	Most  int               // ready at any time
+	Lazy  bool              // nothing is started before somebody asks
+	Once  bool              // an item that is taken is not replaced before somebody asks
+	Calm  bool              // while some are ready, nothing is started before Refill, or for patience
+	Room  func() bool       // whether the machine has memory for items that wait; nil means that Linux is asked
+}
+
+// Pool keeps items ready. Each is given out once. It grows when somebody had
+// to wait, and shrinks when it rests.
+type Pool[T Item] struct {
+	PoolOptions[T]
+	mostAtOnce int // starts
+
+	mu       sync.Mutex
+	ready    []T
+	target   int // how many should be ready
+	starting int
+	waiters  []chan started[T] // in the order of their coming
+	rest     *time.Timer
+	later    *time.Timer // refills
+	closed   bool
+	starts   sync.WaitGroup
+}
+
+type started[T Item] struct {
+	item T
+	err  error
+}
+
+// NewPool makes a Pool and, unless it is lazy, starts to fill it. Close must be called.
+func NewPool[T Item](o PoolOptions[T]) *Pool[T] {
+	p := &Pool[T]{PoolOptions: o, mostAtOnce: max(4, 2*runtime.GOMAXPROCS(0))}
+	if o.Room == nil {
+		p.Room = hasRoom
+	}
+	if !o.Lazy {
+		p.target = o.Least
+	}
+	p.rest = time.AfterFunc(restAfter, p.shrink)
+	p.later = time.AfterFunc(0, p.refillLater)
+	return p
+}
+
+// Take gives out an item that is ready, or the next to become so.
+func (p *Pool[T]) Take(ctx context.Context) (T, error) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		var none T
+		return none, ErrClosed
+	}
+	p.rest.Reset(restAfter)
+	if p.Once {
+		p.target, p.Lazy = 0, true
+	} else {
+		p.target, p.Lazy = max(p.target, p.Least), false
+	}
+	p.ready = slices.DeleteFunc(p.ready, func(i T) bool { return !i.Alive() })
+	if n := len(p.ready); n > 0 {
+		item := p.ready[0]
+		p.ready = slices.Delete(p.ready, 0, 1)
+		p.later.Reset(p.calm())
+		p.mu.Unlock()
+		return item, nil
+	}
+	if !p.Once {
+		p.target = min(p.Most, p.target+1)
+	}
+	waiter := make(chan started[T], 1)
+	p.waiters = append(p.waiters, waiter)
+	p.refill()
+	p.mu.Unlock()
+
+	select {
+	case s := <-waiter:
+		return s.item, s.err
+	case <-ctx.Done():
+		p.abandon(waiter)
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// calm is how long who was just given an item has the machine to itself. p.mu is held.
+func (p *Pool[T]) calm() time.Duration {
+	if p.Calm && len(p.ready) > 0 {
+		return patience
+	}
+	return breather
+}
+
+// Refill says that an item that was taken needs the machine no more.
+func (p *Pool[T]) Refill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.later.Reset(breather)
+	}
+}
+
+// Postpone lets an item that was just taken have the machine to itself for longer
+// than usual.
+func (p *Pool[T]) Postpone(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed && p.later.Stop() {
+		p.later.Reset(d)
+	}
+}
+
+// abandon gives back what a waiter that left was given, or its place.
+func (p *Pool[T]) abandon(waiter chan started[T]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiters = slices.DeleteFunc(p.waiters, func(w chan started[T]) bool { return w == waiter })
+	select {
+	case s := <-waiter:
+		if s.err == nil {
+			p.keep(s.item)
+		}
+	default:
+	}
+}
+
+// refill starts as many items as are wanted. p.mu is held.
+func (p *Pool[T]) refill() {
+	target := p.target
+	if target > 0 && !p.Room() {
+		target = 0 // those who wait are served all the same
+	}
+	for !p.closed && p.starting < p.mostAtOnce && len(p.ready)+p.starting < target+len(p.waiters) {
+		p.starting++
+		p.starts.Go(p.add)
+	}
+}
+
+func (p *Pool[T]) refillLater() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refill()
+}
+
+func (p *Pool[T]) add() {
+	item, err := p.Start()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.starting--
+	switch {
+	case len(p.waiters) > 0:
+		p.waiters[0] <- started[T]{item, err}
+		p.waiters = p.waiters[1:]
+	case err == nil:
+		p.keep(item)
+	}
+	// After a failure nobody tries again before somebody asks.
+	if err == nil || len(p.waiters) > 0 {
+		p.refill()
+	}
+}
+
+// keep takes an item in, if it is wanted. p.mu is held.
+func (p *Pool[T]) keep(item T) {
+	if p.closed || len(p.ready) >= p.target {
+		item.Kill()
+		return
+	}
+	p.ready = append(p.ready, item)
+}
+
+func (p *Pool[T]) shrink() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.Lazy {
+		return
+	}
+	p.target = p.Least
+	for len(p.ready) > p.target {
+		p.ready[len(p.ready)-1].Kill()
+		p.ready = p.ready[:len(p.ready)-1]
+	}
+}
+
+// Ready are the items that wait now.
+func (p *Pool[T]) Ready() []T {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.ready)
+}
+
+// Close ends the items that are ready and returns when no start is under
+// way. Those who wait are told.
+func (p *Pool[T]) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.rest.Stop()
+	p.later.Stop()
+	for _, w := range p.waiters {
+		w <- started[T]{err: ErrClosed}
+	}
+	p.waiters = nil
+	for _, item := range p.ready {
+		item.Kill()
+	}
+	p.ready = nil
+	p.mu.Unlock()
+	p.starts.Wait()
+}

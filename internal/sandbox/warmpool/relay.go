@@ -1,0 +1,72 @@
+package warmpool
+
+import (
+	"context"
+	"sync"
+
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/wire/mux"
+)
+
+// relayed is a guest behind a relay.
+type relayed struct {
+	Guest
+	mux   *mux.Mux
+	first *mux.Lane
+
+	mu    sync.Mutex
+	serve func(*mux.Lane) // nil while there is no program
+	all   sync.WaitGroup  // connections that are served
+}
+
+func relay(g Guest) *relayed {
+	r := &relayed{Guest: g}
+	r.mux = mux.New(g, r.accept)
+	r.first = r.mux.First()
+	go func() { _ = r.mux.Serve() }() // it ends with the guest, and the wire with it
+	return r
+}
+
+// Read is what comes over the wire.
+func (r *relayed) Read(b []byte) (int, error) { return r.first.Read(b) }
+
+// Write is what goes over the wire.
+func (r *relayed) Write(b []byte) (int, error) { return r.first.Write(b) }
+
+// accept is a connection of the program's, which is ended if nobody is there for it.
+func (r *relayed) accept(l *mux.Lane) {
+	defer l.Close()
+	r.mu.Lock()
+	serve := r.serve
+	if serve != nil {
+		r.all.Add(1)
+	}
+	r.mu.Unlock()
+	if serve != nil {
+		defer r.all.Done()
+		serve(l)
+	}
+}
+
+// lead leads the connections that a program opens to h, if it is a Proxy, until shut is
+// called, which returns when none is left.
+func lead(g Guest, h sandbox.Host) (shut func()) {
+	r, ok := g.(*relayed)
+	proxy, is := h.(sandbox.Proxy)
+	if !ok || !is {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r.set(func(l *mux.Lane) { proxy.ServeConn(ctx, l) })
+	return func() {
+		cancel()
+		r.set(nil)
+		r.all.Wait()
+	}
+}
+
+func (r *relayed) set(serve func(*mux.Lane)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.serve = serve
+}

@@ -1,0 +1,124 @@
+package warmpool
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/wire"
+	"retort/internal/sandbox/wire/mux"
+)
+
+// greeter is a Host that greets whoever connects, and waits for the end.
+type greeter struct{ sandbox.HostFunc }
+
+func (greeter) ServeConn(ctx context.Context, conn net.Conn) {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	_, _ = io.WriteString(conn, "hello")
+	_, _ = io.Copy(io.Discard, conn)
+}
+
+// relaying starts a guest behind a relay, which are both the function.
+func relaying(do func(m *mux.Mux)) func(context.Context) (Guest, error) {
+	return func(context.Context) (Guest, error) {
+		near, far := net.Pipe()
+		f := &fake{Reader: near, Writer: near, gone: make(chan struct{})}
+		f.kill = sync.OnceFunc(func() {
+			_, _ = near.Close(), far.Close()
+			close(f.gone)
+		})
+		m := mux.New(far, nil)
+		go func() { _ = m.Serve() }()
+		go do(m)
+		return f, nil
+	}
+}
+
+// What a program connects to is its Host, while it runs; a Host that is no Proxy is nobody.
+func TestRelay(t *testing.T) {
+	early, said := make(chan string, 9), make(chan string, 1)
+	connect := func(m *mux.Mux, told chan string) {
+		l, err := m.Open()
+		if err != nil {
+			return // a guest that nobody needed
+		}
+		greeting := make([]byte, 5)
+		n, _ := io.ReadFull(l, greeting)
+		told <- string(greeting[:n])
+	}
+	guest := func(m *mux.Mux) {
+		conn := wire.NewConn(m.First())
+		conn.Accept(wire.GuestSizes())
+		connect(m, early) // ends before Prepare returns, so before there is a program
+		_ = conn.Send(wire.ReadyFrame("quickjs"))
+		if _, err := conn.Read(); err != nil {
+			return
+		}
+		connect(m, said)
+		_ = conn.Send(wire.DoneFrame(wire.Done{Status: core.StatusOK}, nil))
+	}
+	for name, want := range map[string]string{"a proxy": "hello", "none": ""} {
+		b := newBare(Kind{Start: relaying(guest), Relayed: true, Warm: -1})
+		s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: "quickjs", Limits: core.DefaultLimits()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := <-early; got != "" {
+			t.Errorf("%s: %q before its program", name, got)
+		}
+		var h sandbox.Host = greeter{}
+		if name == "none" {
+			h = sandbox.HostFunc(nil)
+		}
+		r, err := s.Run(t.Context(), core.Program{Code: "1"}, h)
+		if got := <-said; err != nil || r.Status != core.StatusOK || got != want {
+			t.Errorf("%s: %v %+v %q", name, err, r, got)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A sandbox starts commands while its program runs, for backends that have them.
+func TestCommands(t *testing.T) {
+	o := Options{Name: "bare", Capabilities: have, Kinds: []Kind{{Runtime: "quickjs", Start: startBare, Warm: -1}}}
+	for _, has := range []bool{false, true} {
+		if has {
+			o.Command = func(_ context.Context, c sandbox.Command, l core.Limits) (sandbox.Ended, error) {
+				return sandbox.Ended{Stdout: []byte(c.Name), Code: int(l.Memory >> 20)}, nil
+			}
+		}
+		b := New(o)
+		s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: "quickjs", Limits: core.Limits{Memory: 7 << 20}.Or(core.DefaultLimits())})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := func() (sandbox.Ended, *core.Error) {
+			ended, err := s.(sandbox.Commander).Start(t.Context(), sandbox.Command{Name: "x"})
+			return ended, core.AsError(err)
+		}
+		if _, err := start(); err == nil {
+			t.Error("a command starts before its program")
+		}
+		h := sandbox.HostFunc(func(context.Context, core.Call) (core.Result, error) {
+			ended, err := start()
+			if has && (err != nil || string(ended.Stdout) != "x" || ended.Code != 7) || !has && (err == nil || err.Kind != core.KindSandboxUnavailable) {
+				t.Errorf("%v: %+v %v", has, ended, err)
+			}
+			return core.Result{Value: []byte("1")}, nil
+		})
+		if r, err := s.Run(t.Context(), core.Program{Code: "await searchTools('x')"}, h); err != nil || r.Status != core.StatusOK {
+			t.Error(err, r)
+		}
+		if _, err := start(); err == nil {
+			t.Error("a command starts after its program")
+		}
+		_ = b.Close()
+	}
+}

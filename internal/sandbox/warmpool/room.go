@@ -1,0 +1,26 @@
+package warmpool
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+)
+
+// scarce is the available memory, in bytes, below which no guests are kept
+// ready: a waiting one takes 10 to 60 MB.
+const scarce = 512 << 20
+
+// hasRoom says whether the machine has memory to spare.
+func hasRoom() bool {
+	data, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return true
+	}
+	_, after, found := bytes.Cut(data, []byte("MemAvailable:"))
+	fields := bytes.Fields(after)
+	if !found || len(fields) == 0 {
+		return true
+	}
+	kb, err := strconv.ParseInt(string(fields[0]), 10, 64)
+	return err != nil || kb<<10 >= scarce
+}

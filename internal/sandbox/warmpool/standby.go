@@ -1,0 +1,312 @@
+// Package warmpool is the host's side of sandboxes whose guest is reached over a stream:
+// containers and virtual machines. It keeps started guests ready, gives each to one
+// program, serves that over package wire and ends the guest. How a guest is started is
+// all that differs between such backends, and is given to it as a Kind.
+package warmpool
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/wire"
+)
+
+// Guest is one started guest, which runs one program and is thrown away.
+type Guest interface {
+	// ReadWriteCloser is the wire. Closing it ends the guest.
+	io.ReadWriteCloser
+	// Kill ends the guest. It is idempotent and returns at once.
+	Kill()
+	// Gone is closed when nothing of the guest is left.
+	Gone() <-chan struct{}
+	// Limit bounds a guest that has no program yet for the limits of its program,
+	// if those differ from the ones that it was started with.
+	Limit(core.Limits)
+	// Peak is the most memory that the guest was seen to use, in bytes; 0 if unknown.
+	Peak() int64
+	// Explain completes the end of a program whose guest went away by itself: that
+	// it ran out of memory, was killed, crashed. It is called when the wire has
+	// ended, and may wait a moment to find out. What it leaves empty is filled in.
+	Explain(end *wire.End, p core.Program)
+}
+
+// Kind is how guests of one runtime are started.
+type Kind struct {
+	Runtime string
+	// Start returns a guest that has been started, and nothing left behind after an
+	// error. The guest need not be ready, nor have been greeted. An error that is a
+	// *core.Error reaches whoever asked for the sandbox as it is.
+	Start func(ctx context.Context) (Guest, error)
+	// Harness gives what a guest gets that waits for it in the first frame; nil
+	// where guests have theirs.
+	Harness func() []byte
+	// Within bounds the time from start to ready: 30 s if zero.
+	Within time.Duration
+	// Warm is how many guests wait at rest: 2 if zero, none if negative. MaxWarm
+	// is how many may wait when much is asked for: 8 if zero.
+	Warm, MaxWarm int
+	// Ahead starts guests before anybody has asked for one.
+	Ahead bool
+	// Bounds says what holds the limits, for reports.
+	Bounds string
+	// Relayed says that guests are those of a relay (confine.Relayed): what they send are
+	// lanes, of which the first is the wire and the others are connections for the Proxy
+	// that the program's Host is.
+	Relayed bool
+}
+
+// Options configure a Backend.
+type Options struct {
+	Name string
+	// Capabilities says what the backend can do now. It is asked often, and must answer
+	// at once when it has answered before. Its Warning ends up in every report.
+	Capabilities func() sandbox.Capabilities
+	Kinds        []Kind
+	// Command starts a command in a sandbox of its own, with the limits of the program that
+	// wants it, and returns when nothing of it is left; nil if there are none. Its error is a
+	// *core.Error.
+	Command func(ctx context.Context, c sandbox.Command, l core.Limits) (sandbox.Ended, error)
+	// Closed is called once, when every guest is gone; nil if there is nothing to do.
+	Closed func() error
+}
+
+// Backend is an sandbox.Backend of guests. It is safe for use by several goroutines.
+type Backend struct {
+	Options
+	kinds map[string]*kind
+
+	ctx  context.Context // ends with the backend
+	stop context.CancelFunc
+
+	mu      sync.Mutex
+	running map[*pooledSandbox]struct{}
+	closed  bool
+	guests  sync.WaitGroup // that have been started and are not yet gone
+	once    func() error
+}
+
+type kind struct {
+	Kind
+	pool *Pool[*member]
+}
+
+var _ sandbox.Backend = (*Backend)(nil)
+
+// New makes a Backend. Close must be called.
+func New(o Options) *Backend {
+	b := &Backend{Options: o, kinds: map[string]*kind{}, running: map[*pooledSandbox]struct{}{}}
+	b.ctx, b.stop = context.WithCancel(context.Background())
+	b.once = sync.OnceValue(b.finish)
+	for _, k := range o.Kinds {
+		b.kinds[k.Runtime] = b.open(k)
+	}
+	return b
+}
+
+func (b *Backend) open(k Kind) *kind {
+	if k.Within == 0 {
+		k.Within = 30 * time.Second
+	}
+	if k.Warm == 0 {
+		k.Warm = 2
+	}
+	if k.MaxWarm == 0 {
+		k.MaxWarm = 8
+	}
+	least := max(k.Warm, 0)
+	opened := &kind{Kind: k}
+	opened.pool = NewPool(PoolOptions[*member]{Start: func() (*member, error) { return b.start(k) }, Least: least, Most: max(least, k.MaxWarm), Lazy: !k.Ahead, Calm: true})
+	return opened
+}
+
+// member is a guest that has been greeted.
+type member struct {
+	guest Guest
+	conn  *wire.Conn
+}
+
+// Alive says whether the guest is there.
+func (m *member) Alive() bool {
+	select {
+	case <-m.guest.Gone():
+		return false
+	default:
+		return true
+	}
+}
+
+// Kill ends the guest.
+func (m *member) Kill() {
+	m.guest.Kill()
+	_ = m.conn.Close()
+}
+
+// start starts a guest and returns when it is ready for a program.
+func (b *Backend) start(k Kind) (*member, error) {
+	ctx, cancel := context.WithTimeout(b.ctx, k.Within)
+	defer cancel()
+	guest, err := b.begin(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if k.Relayed {
+		guest = relay(guest)
+	}
+	m := &member{guest, wire.NewConn(guest)}
+	release := context.AfterFunc(ctx, m.Kill)
+	if k.Harness != nil {
+		_ = m.conn.Send(wire.HarnessFrame(k.Harness())) // what fails is seen next
+	}
+	ready, err := wire.Greet(m.conn)
+	inTime := release()
+	switch {
+	case err == nil && inTime && ready.Runtime == k.Runtime:
+		return m, nil
+	case err == nil && inTime:
+		err = core.Errorf(core.KindInternal, b.Name, "it is a guest for %s, not for %s", ready.Runtime, k.Runtime)
+	case b.ctx.Err() != nil:
+		err = ErrClosed
+	case !inTime:
+		err = core.Errorf(core.KindSandboxUnavailable, b.Name, "it was not ready after %v", k.Within)
+	}
+	return nil, b.failed(m, err)
+}
+
+// begin starts a guest, and counts it until it is gone.
+func (b *Backend) begin(ctx context.Context, k Kind) (Guest, error) {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return nil, ErrClosed
+	}
+	b.guests.Add(1)
+	b.mu.Unlock()
+	guest, err := k.Start(ctx)
+	if err != nil {
+		b.guests.Done()
+		if b.ctx.Err() != nil {
+			return nil, ErrClosed
+		}
+		return nil, err
+	}
+	go func() {
+		<-guest.Gone()
+		b.guests.Done()
+	}()
+	return guest, nil
+}
+
+// failed ends a guest that did not get ready, and says why in its own words if it has any.
+func (b *Backend) failed(m *member, err error) error {
+	m.Kill()
+	if errors.Is(err, ErrClosed) {
+		return err
+	}
+	var end wire.End
+	m.guest.Explain(&end, core.Program{Limits: core.DefaultLimits()})
+	if end.Error == nil {
+		return core.Errorf(core.KindSandboxUnavailable, b.Name, "the guest did not get ready: %w", err).WithHint("`retort doctor` says what is wrong")
+	}
+	return core.Errorf(core.KindSandboxUnavailable, b.Name, "the guest did not get ready: %w: %s", err, end.Error.Message).WithHint("`retort doctor` says what is wrong")
+}
+
+// Capabilities implements sandbox.Backend.
+func (b *Backend) Capabilities() sandbox.Capabilities { return b.Options.Capabilities() }
+
+// Prepare implements sandbox.Backend. It takes a guest that is ready, or waits for one
+// to be started.
+func (b *Backend) Prepare(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
+	have, err := b.haveSoon(ctx)
+	if err != nil {
+		return nil, b.unavailable(ctx, err)
+	}
+	k := b.kinds[s.Runtime]
+	switch {
+	case have.Unavailable != nil && !b.over():
+		return nil, have.Unavailable
+	case k == nil || !slices.Contains(have.Runtimes, s.Runtime) && !b.over():
+		return nil, core.Errorf(core.KindSandboxUnavailable, b.Name+".prepare", "the %s sandbox has no runtime %q", b.Name, s.Runtime).
+			WithHint("it has %s", strings.Join(have.Runtimes, ", "))
+	}
+	m, err := k.pool.Take(ctx)
+	if err != nil {
+		return nil, b.unavailable(ctx, err)
+	}
+	sandbox := &pooledSandbox{backend: b, kind: k, member: m, spec: s, warning: have.Warning}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		m.Kill()
+		return nil, b.unavailable(ctx, ErrClosed)
+	}
+	b.running[sandbox] = struct{}{}
+	return sandbox, nil
+}
+
+// haveSoon is Capabilities for somebody who may not want to wait for what it tries.
+func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
+	found := make(chan sandbox.Capabilities, 1)
+	go func() { found <- b.Capabilities() }()
+	select {
+	case have := <-found:
+		return have, nil
+	case <-ctx.Done():
+		return sandbox.Capabilities{}, ctx.Err()
+	}
+}
+
+func (b *Backend) unavailable(ctx context.Context, err error) *core.Error {
+	var known *core.Error
+	switch {
+	case ctx.Err() != nil:
+		return core.Errorf(core.KindCancelled, b.Name+".prepare", "the execution was cancelled")
+	case errors.As(err, &known):
+		return known
+	}
+	return core.Errorf(core.KindSandboxUnavailable, b.Name+".prepare", "no %s sandbox could be started: %w", b.Name, err).
+		WithHint("`retort doctor` says what is wrong; another sandbox may do")
+}
+
+func (b *Backend) over() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closed
+}
+
+// Close implements sandbox.Backend.
+func (b *Backend) Close() error { return b.once() }
+
+func (b *Backend) finish() error {
+	b.mu.Lock()
+	b.closed = true
+	running := make([]*pooledSandbox, 0, len(b.running))
+	for s := range b.running {
+		running = append(running, s)
+	}
+	b.mu.Unlock()
+	b.stop()
+	for _, k := range b.kinds {
+		k.pool.Close()
+	}
+	for _, s := range running {
+		_ = s.Close()
+	}
+	b.guests.Wait()
+	if b.Closed == nil {
+		return nil
+	}
+	return b.Closed()
+}
+
+func (b *Backend) forget(s *pooledSandbox) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.running, s)
+}

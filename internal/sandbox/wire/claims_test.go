@@ -1,0 +1,72 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"retort/internal/core"
+)
+
+type held struct{ freed atomic.Bool }
+
+func (h *held) Shrink(int64) {}
+func (h *held) Free()        { h.freed.Store(true) }
+
+// claimed returns a frame whose body counts as memory.
+func claimed(t *testing.T) (Frame, *held) {
+	_, claim := core.WithClaim(t.Context(), "x")
+	h := &held{}
+	claim.Keep(nil, h)
+	return Frame{Kind: KindResult, Body: make([]byte, copyBelow), Claim: claim}, h
+}
+
+// What a frame takes of the engine's memory is given back when the frame is written, and not before.
+func TestClaimsUntilFramesAreWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		c := NewConn(ours)
+		f, h := claimed(t)
+		go func() { _ = c.Send(f) }()
+		synctest.Wait()
+		if h.freed.Load() {
+			t.Error("freed while the other side has not read the frame")
+		}
+		if _, err := io.ReadFull(theirs, make([]byte, headerSize+copyBelow)); err != nil {
+			t.Fatal(err)
+		}
+		c.Settle()
+		if !h.freed.Load() {
+			t.Error("not freed")
+		}
+		_ = theirs.Close()
+		for range 2 { // by the write that fails, and after that
+			f, h := claimed(t)
+			if err := c.Send(f); err == nil || !h.freed.Load() {
+				t.Errorf("error %v, freed: %v", err, h.freed.Load())
+			}
+		}
+	})
+}
+
+// Who has no memory for a frame reads nothing of it.
+func TestFramesAreAdmitted(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	c := NewConn(ours)
+	c.Accept(Sizes{KindDone: 1000})
+	full := errors.New("full")
+	c.admit = func(k Kind, size int64) error {
+		if k != KindDone || size != 1000 {
+			t.Errorf("asked for %s of %d bytes", k, size)
+		}
+		return full
+	}
+	go func() { _, _ = theirs.Write(appendHeader(nil, Frame{Kind: KindDone, Body: make([]byte, 1000)})) }()
+	if _, err := c.Read(); !errors.Is(err, full) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,200 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"sync"
+
+	"retort/internal/core"
+)
+
+// Conn sends and receives frames. One goroutine may read while others write.
+//
+// Writers never wait for the other side one by one: whoever finds nobody
+// writing becomes the writer and carries what the others add meanwhile, so
+// that a thousand small frames become a few writes.
+type Conn struct {
+	rw    io.ReadWriteCloser
+	in    *bufio.Reader
+	sizes Sizes
+	admit func(k Kind, size int64) error // is asked before memory is allocated for a frame; may be nil
+
+	mu      sync.Mutex
+	room    sync.Cond     // signalled when queued shrinks or err is set
+	queue   net.Buffers   // to be written
+	queued  int           // bytes in queue
+	claims  []*core.Claim // of frames in queue
+	spare   [][]byte      // empty gathering buffers, at most two: one is written while another fills
+	writing bool
+	err     error // of the first write that failed
+
+	closing  sync.Once
+	closeErr error
+}
+
+const (
+	bufferSize  = 64 << 10
+	copyBelow   = 16 << 10 // smaller heads and bodies are gathered into one buffer
+	highWater   = 1 << 20  // writers wait while more than this is queued
+	gatherBytes = 64 << 10 // capacity of a gathering buffer
+)
+
+// NewConn frames what is written to and read from rw. Nothing is accepted from
+// the other side until Accept.
+func NewConn(rw io.ReadWriteCloser) *Conn {
+	c := &Conn{rw: rw, in: bufio.NewReaderSize(rw, bufferSize)}
+	c.room.L = &c.mu
+	return c
+}
+
+// Accept says what Read accepts from now on. It must not be called during Read.
+func (c *Conn) Accept(sizes Sizes) { c.sizes = sizes }
+
+// Read returns the next frame, whose memory is the caller's. At the end of the
+// input the error is io.EOF; a breach of the protocol is a *Violation.
+func (c *Conn) Read() (Frame, error) { return readFrame(c.in, c.sizes, c.admit) }
+
+// Send queues f and writes what is queued, unless somebody is writing already,
+// who then writes f too. The memory of f.Body belongs to the Conn afterwards, and so does f.Claim.
+func (c *Conn) Send(f Frame) error {
+	if err := c.Post(f); err != nil {
+		return err
+	}
+	return c.Flush()
+}
+
+// Post queues f without writing it, as long as little is queued.
+func (c *Conn) Post(f Frame) error {
+	if len(f.Head)+len(f.Body) > math.MaxUint32-fixedSize {
+		f.Claim.Free()
+		return fmt.Errorf("wire: a frame of %d bytes", len(f.Head)+len(f.Body))
+	}
+	c.mu.Lock()
+	for c.queued > highWater && c.writing && c.err == nil {
+		c.room.Wait()
+	}
+	if c.err == nil {
+		c.add(f)
+	} else {
+		f.Claim.Free()
+	}
+	err, full := c.err, c.queued > highWater
+	c.mu.Unlock()
+	if err == nil && full {
+		return c.Flush()
+	}
+	return err
+}
+
+// add queues f. c.mu is held.
+func (c *Conn) add(f Frame) {
+	c.queued += headerSize + len(f.Head) + len(f.Body)
+	if f.Claim != nil {
+		c.claims = append(c.claims, f.Claim)
+	}
+	last := len(c.queue) - 1
+	if last < 0 || cap(c.queue[last])-len(c.queue[last]) < headerSize+len(f.Head)+min(len(f.Body), copyBelow) {
+		c.queue = append(c.queue, c.gathering(headerSize+len(f.Head)))
+		last++
+	}
+	c.queue[last] = append(appendHeader(c.queue[last], f), f.Head...)
+	if len(f.Body) < copyBelow {
+		c.queue[last] = append(c.queue[last], f.Body...)
+		return
+	}
+	c.queue = append(c.queue, f.Body[:len(f.Body):len(f.Body)])
+}
+
+// gathering returns an empty buffer for at least size bytes and a small body.
+// c.mu is held.
+func (c *Conn) gathering(size int) []byte {
+	last := len(c.spare) - 1
+	if size+copyBelow > gatherBytes || last < 0 {
+		return make([]byte, 0, max(gatherBytes, size+copyBelow))
+	}
+	b := c.spare[last]
+	c.spare = c.spare[:last]
+	return b
+}
+
+// Flush writes everything queued, unless somebody is writing already.
+func (c *Conn) Flush() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.writing {
+		return c.err
+	}
+	c.writing = true
+	for c.queued > 0 && c.err == nil {
+		queue, first, claims := c.queue, c.queue[0], c.claims
+		c.queue, c.queued, c.claims = nil, 0, nil
+		c.room.Broadcast()
+		c.mu.Unlock()
+		_, err := queue.WriteTo(c.rw)
+		free(claims)
+		c.mu.Lock()
+		c.err = err
+		if len(c.spare) < 2 {
+			c.spare = append(c.spare, first[:0])
+		}
+	}
+	if c.err != nil {
+		free(c.claims)
+		c.claims = nil
+	}
+	c.writing = false
+	c.room.Broadcast()
+	return c.err
+}
+
+func free(claims []*core.Claim) {
+	for _, c := range claims {
+		c.Free()
+	}
+}
+
+// Settle writes everything queued and returns when nobody is writing any more.
+func (c *Conn) Settle() {
+	_ = c.Flush()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.writing && c.err == nil {
+		c.room.Wait()
+	}
+}
+
+// Buffered reports whether Read has a whole frame without waiting for the other side.
+func (c *Conn) Buffered() bool {
+	if c.in.Buffered() < headerSize {
+		return false
+	}
+	length, err := c.in.Peek(lengthSize)
+	return err == nil && int64(c.in.Buffered()-lengthSize) >= int64(binary.BigEndian.Uint32(length))
+}
+
+// Close closes the connection below. It is idempotent and ends Read and Send.
+func (c *Conn) Close() error {
+	c.closing.Do(func() { c.closeErr = c.rw.Close() })
+	return c.closeErr
+}
+
+// encode is the JSON of a head. Heads are our own structs, which always encode.
+func encode(head any) []byte {
+	data, err := json.Marshal(head)
+	if err != nil {
+		panic("wire: " + err.Error())
+	}
+	return data
+}
+
+func decode(f Frame, head any) error {
+	if err := json.Unmarshal(f.Head, head); err != nil {
+		return violation("the head of frame %q: %v", f.Kind, err)
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"retort/internal/core"
+)
+
+// Kind is the kind of a frame.
+type Kind uint8
+
+// The kinds of frames, see the package comment.
+const (
+	KindReady Kind = iota + 1
+	KindStart
+	KindOutput
+	KindCall
+	KindResult
+	KindDone
+	KindParse
+	KindParsed
+	KindWake
+	KindHarness
+	KindCompiled
+)
+
+var kindNames = [...]string{KindReady: "ready", KindStart: "start", KindOutput: "output", KindCall: "call", KindResult: "result", KindDone: "done", KindParse: "parse", KindParsed: "parsed", KindWake: "wake", KindHarness: "harness", KindCompiled: "compiled"}
+
+func (k Kind) String() string {
+	if k > 0 && int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Frame is one message. On the wire, big endian:
+//
+//	u32 length of what follows · u8 kind · u32 id · u32 length of head · head · body
+type Frame struct {
+	Kind Kind
+	ID   uint32
+	Head []byte // small JSON, may be empty
+	Body []byte // raw bytes, may be empty
+
+	// Claim is what Body takes of the engine's memory, and is freed once Body is written; may be nil.
+	Claim *core.Claim
+}
+
+// Sizes says which kinds of frames are accepted, and the most bytes of head and
+// body together for each.
+type Sizes map[Kind]int
+
+// A Violation is a breach of the protocol by the other side.
+type Violation struct{ What string }
+
+func (v *Violation) Error() string { return "protocol violation: " + v.What }
+
+// errLarge is a call whose arguments are larger than they may be. It was read to its end and
+// dropped, so that what follows can be read.
+type errLarge struct {
+	id         uint32
+	size, most int64 // bytes
+}
+
+func (e *errLarge) Error() string {
+	return fmt.Sprintf("the arguments of the call have %s, more than the %s allowed", Bytes(e.size), Bytes(e.most))
+}
+
+func violation(format string, args ...any) error {
+	return &Violation{What: fmt.Sprintf(format, args...)}
+}
+
+const (
+	lengthSize = 4
+	fixedSize  = 1 + 4 + 4 // kind, id, length of head
+	headerSize = lengthSize + fixedSize
+)
+
+// appendHeader appends everything of f that stands before its head.
+func appendHeader(b []byte, f Frame) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(fixedSize+len(f.Head)+len(f.Body)))
+	b = append(b, byte(f.Kind))
+	b = binary.BigEndian.AppendUint32(b, f.ID)
+	return binary.BigEndian.AppendUint32(b, uint32(len(f.Head)))
+}
+
+// readFrame reads one frame. At the end of the input between two frames the
+// error is io.EOF, within one io.ErrUnexpectedEOF; a frame that is not in
+// sizes or larger than it may be is a *Violation, and nothing was allocated
+// for it. A call that is too large is an *errLarge. admit, unless it is nil, may wait until there is
+// memory, or refuse.
+func readFrame(r *bufio.Reader, sizes Sizes, admit func(Kind, int64) error) (Frame, error) {
+	var header [headerSize]byte
+	if _, err := io.ReadFull(r, header[:]); err != nil {
+		return Frame{}, err
+	}
+	length := int64(binary.BigEndian.Uint32(header[:]))
+	f := Frame{Kind: Kind(header[4]), ID: binary.BigEndian.Uint32(header[5:])}
+	headLen := int64(binary.BigEndian.Uint32(header[9:]))
+	most, known := sizes[f.Kind]
+	switch size := length - fixedSize; {
+	case !known:
+		return Frame{}, violation("unexpected frame %q", f.Kind)
+	case size < 0 || headLen > size:
+		return Frame{}, violation("frame %q with impossible lengths %d and %d", f.Kind, length, headLen)
+	case size > int64(most) && f.Kind == KindCall:
+		_, err := io.CopyN(io.Discard, r, size)
+		if err != nil {
+			return Frame{}, unexpected(err)
+		}
+		return Frame{}, &errLarge{f.ID, size, int64(most)}
+	case size > int64(most):
+		return Frame{}, violation("frame %q of %d bytes, at most %d are allowed", f.Kind, size, most)
+	}
+	if admit != nil {
+		if err := admit(f.Kind, length-fixedSize); err != nil {
+			return Frame{}, err
+		}
+	}
+	data, err := readN(r, int(length-fixedSize))
+	if err != nil {
+		return Frame{}, err
+	}
+	f.Head, f.Body = data[:headLen:headLen], data[headLen:]
+	return f, nil
+}
+
+// readN reads n bytes. Memory for more than the first megabyte is allocated as
+// the bytes arrive, so that a length alone costs nothing.
+func readN(r io.Reader, n int) ([]byte, error) {
+	const trusted = 1 << 20
+	if n <= trusted {
+		data := make([]byte, n)
+		_, err := io.ReadFull(r, data)
+		return data, unexpected(err)
+	}
+	var b bytes.Buffer
+	if _, err := io.CopyN(&b, r, int64(n)); err != nil {
+		return nil, unexpected(err)
+	}
+	return b.Bytes(), nil
+}
+
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

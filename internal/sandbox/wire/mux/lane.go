@@ -1,0 +1,188 @@
+package mux
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// Lane is one connection over the stream. It is a net.Conn, of which one direction can be
+// ended before the other.
+type Lane struct {
+	mux     *Mux
+	id      uint32
+	changed sync.Cond // of what is below, which the lock of mux guards
+
+	in      [][]byte // not yet read
+	waiting int      // bytes in it
+	owed    int      // bytes that were read, and of which the other side does not know
+	credit  int      // bytes that may be sent
+	ended   bool     // nothing more comes
+	gone    bool     // the other side has closed it
+	done    bool     // nothing more is sent
+	closed  bool
+	read    deadline
+	write   deadline
+}
+
+// deadline is when something ends that waits.
+type deadline struct {
+	passed bool
+	timer  *time.Timer
+	turn   int // which of the timers counts
+}
+
+// Read implements net.Conn.
+func (l *Lane) Read(b []byte) (int, error) {
+	n, owed, err := l.take(b)
+	if owed > 0 {
+		_ = l.mux.send(kindWindow, l.id, owed, nil) // the next one who reads learns what fails
+	}
+	return n, err
+}
+
+// take waits for data, and says of how much the other side is to be told that it was read.
+func (l *Lane) take(b []byte) (n, owed int, err error) {
+	l.mux.mu.Lock()
+	defer l.mux.mu.Unlock()
+	for l.waiting == 0 && !l.ended && !l.closed && !l.read.passed && len(b) > 0 {
+		l.changed.Wait()
+	}
+	switch {
+	case l.closed:
+		return 0, 0, net.ErrClosed
+	case l.read.passed:
+		return 0, 0, os.ErrDeadlineExceeded
+	case l.waiting == 0 && len(b) > 0:
+		return 0, 0, io.EOF
+	}
+	for n < len(b) && len(l.in) > 0 {
+		some := copy(b[n:], l.in[0])
+		n += some
+		if l.in[0] = l.in[0][some:]; len(l.in[0]) == 0 {
+			l.in[0], l.in = nil, l.in[1:]
+		}
+	}
+	l.waiting -= n
+	if l.owed += n; l.owed >= window/2 && !l.ended {
+		owed, l.owed = l.owed, 0
+	}
+	return n, owed, nil
+}
+
+// Write implements net.Conn. It waits until the other side has room.
+func (l *Lane) Write(b []byte) (int, error) {
+	written := 0
+	for written < len(b) {
+		n, err := l.room(len(b) - written)
+		if err != nil {
+			return written, err
+		}
+		if err := l.mux.send(kindData, l.id, n, b[written:written+n]); err != nil {
+			return written, err
+		}
+		written += n
+	}
+	return written, nil
+}
+
+// room waits until something may be sent, and says how much.
+func (l *Lane) room(want int) (int, error) {
+	l.mux.mu.Lock()
+	defer l.mux.mu.Unlock()
+	for l.credit == 0 && !l.gone && !l.done && l.mux.err == nil && !l.write.passed {
+		l.changed.Wait()
+	}
+	switch {
+	case l.done:
+		return 0, net.ErrClosed
+	case l.gone || l.mux.err != nil:
+		return 0, io.ErrClosedPipe
+	case l.write.passed:
+		return 0, os.ErrDeadlineExceeded
+	}
+	n := min(want, l.credit, portion)
+	l.credit -= n
+	return n, nil
+}
+
+// CloseWrite ends what is sent. What comes can still be read.
+func (l *Lane) CloseWrite() error {
+	l.mux.mu.Lock()
+	was := l.done
+	l.done = true
+	l.changed.Broadcast()
+	l.mux.mu.Unlock()
+	if was {
+		return nil
+	}
+	return l.mux.send(kindEnd, l.id, 0, nil)
+}
+
+// Close implements net.Conn. It is idempotent.
+func (l *Lane) Close() error {
+	l.mux.mu.Lock()
+	was := l.closed
+	l.closed, l.done, l.in, l.waiting = true, true, nil, 0
+	l.changed.Broadcast()
+	l.mux.forget(l)
+	l.mux.mu.Unlock()
+	if was {
+		return nil
+	}
+	return l.mux.send(kindClose, l.id, 0, nil)
+}
+
+// SetDeadline implements net.Conn.
+func (l *Lane) SetDeadline(t time.Time) error {
+	l.set(&l.read, t)
+	l.set(&l.write, t)
+	return nil
+}
+
+// SetReadDeadline implements net.Conn.
+func (l *Lane) SetReadDeadline(t time.Time) error {
+	l.set(&l.read, t)
+	return nil
+}
+
+// SetWriteDeadline implements net.Conn.
+func (l *Lane) SetWriteDeadline(t time.Time) error {
+	l.set(&l.write, t)
+	return nil
+}
+
+func (l *Lane) set(d *deadline, t time.Time) {
+	l.mux.mu.Lock()
+	defer l.mux.mu.Unlock()
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+	d.turn++
+	d.passed, d.timer = false, nil
+	if t.IsZero() {
+		return
+	}
+	turn := d.turn
+	d.timer = time.AfterFunc(time.Until(t), func() {
+		l.mux.mu.Lock()
+		defer l.mux.mu.Unlock()
+		if d.turn == turn {
+			d.passed = true
+			l.changed.Broadcast()
+		}
+	})
+}
+
+type address struct{}
+
+func (address) Network() string { return "lane" }
+func (address) String() string  { return "lane" }
+
+// LocalAddr implements net.Conn.
+func (l *Lane) LocalAddr() net.Addr { return address{} }
+
+// RemoteAddr implements net.Conn.
+func (l *Lane) RemoteAddr() net.Addr { return address{} }

@@ -1,0 +1,235 @@
+// Package mux leads several connections over one stream. What waits in one lane holds up
+// no other: each side sends as much in a lane as the other has room for. Lane 0 is there from
+// the beginning; one side opens the others. On the stream, big endian:
+//
+//	u8 kind · u32 lane · u32 number · as many bytes as the number says, after kindData
+//
+// Neither side trusts the other: a lane takes so much memory and no more, and there are so
+// many lanes and no more.
+package mux
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+const (
+	kindData   = iota + 1
+	kindWindow // the number is how many bytes more may be sent
+	kindOpen
+	kindEnd   // nothing more is sent in that lane
+	kindClose // and what comes in it is not read
+)
+
+const (
+	// Most is how many lanes there may be at once beside the first.
+	Most = 128
+	// window is how many bytes wait in a lane, at most.
+	window     = 256 << 10
+	portion    = 32 << 10 // of data in one frame
+	headerSize = 1 + 4 + 4
+)
+
+// Mux is one end of the stream. It is used by several goroutines at once.
+type Mux struct {
+	rw     io.ReadWriteCloser
+	accept func(*Lane)
+
+	opening sync.Mutex // lanes are told of in their order
+	writing sync.Mutex
+	frame   []byte // that is being written
+
+	mu    sync.Mutex
+	lanes map[uint32]*Lane
+	next  uint32
+	err   error         // why nothing comes any more
+	over  chan struct{} // closed then
+}
+
+// New is an end of rw. With accept it is the one to which lanes are opened: each is given to
+// accept, on a goroutine of its own, and has to be closed there. Serve must be called.
+func New(rw io.ReadWriteCloser, accept func(*Lane)) *Mux {
+	m := &Mux{rw: rw, accept: accept, lanes: map[uint32]*Lane{}, frame: make([]byte, 0, headerSize+portion), over: make(chan struct{})}
+	m.lane(0)
+	return m
+}
+
+// First is the lane that is there from the beginning.
+func (m *Mux) First() *Lane {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lanes[0]
+}
+
+// Done is closed when the stream has ended.
+func (m *Mux) Done() <-chan struct{} { return m.over }
+
+// lane adds one. m.mu is held, or nobody else knows m.
+func (m *Mux) lane(id uint32) *Lane {
+	l := &Lane{mux: m, id: id, credit: window}
+	l.changed.L = &m.mu
+	m.lanes[id] = l
+	return l
+}
+
+var errFull = errors.New("lanes: there are too many")
+
+// Open opens a lane.
+func (m *Mux) Open() (*Lane, error) {
+	m.opening.Lock()
+	defer m.opening.Unlock()
+	m.mu.Lock()
+	switch {
+	case m.err != nil:
+		defer m.mu.Unlock()
+		return nil, m.err
+	case len(m.lanes) > Most:
+		defer m.mu.Unlock()
+		return nil, errFull
+	}
+	m.next++
+	l := m.lane(m.next)
+	m.mu.Unlock()
+	if err := m.send(kindOpen, l.id, 0, nil); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Serve reads the stream to its end, which ends every lane. It never waits for anybody who
+// reads from a lane.
+func (m *Mux) Serve() error {
+	err := m.serve()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.err = err
+	for _, l := range m.lanes {
+		l.ended = true
+		l.changed.Broadcast()
+	}
+	close(m.over)
+	return err
+}
+
+func (m *Mux) serve() error {
+	in := bufio.NewReaderSize(m.rw, 64<<10)
+	var header [headerSize]byte
+	for {
+		if _, err := io.ReadFull(in, header[:]); err != nil {
+			return err
+		}
+		kind, id, n := header[0], binary.BigEndian.Uint32(header[1:]), binary.BigEndian.Uint32(header[5:])
+		if kind != kindData {
+			if err := m.take(kind, id, n); err != nil {
+				return err
+			}
+			continue
+		}
+		if n > portion {
+			return fmt.Errorf("lanes: %d bytes in one frame", n)
+		}
+		data := make([]byte, n)
+		if _, err := io.ReadFull(in, data); err != nil {
+			return io.ErrUnexpectedEOF
+		}
+		if err := m.fill(id, data); err != nil {
+			return err
+		}
+	}
+}
+
+// fill is what data does.
+func (m *Mux) fill(id uint32, data []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.lanes[id]
+	switch {
+	case l == nil || l.closed || l.ended:
+		return nil // it was closed meanwhile, or while somebody wrote
+	case l.waiting+len(data) > window:
+		return errors.New("lanes: more data than there is room for")
+	case len(data) > 0:
+		l.in = append(l.in, data)
+		l.waiting += len(data)
+		l.changed.Broadcast()
+	}
+	return nil
+}
+
+// take is what the other kinds of frames do.
+func (m *Mux) take(kind byte, id, n uint32) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.lanes[id]
+	switch {
+	case kind == kindOpen:
+		if m.accept == nil || l != nil || id == 0 || id <= m.next || len(m.lanes) > Most {
+			return errors.New("lanes: a lane that cannot be opened")
+		}
+		m.next = id
+		opened := m.lane(id)
+		go m.accept(opened)
+	case kind < kindData || kind > kindClose:
+		return fmt.Errorf("lanes: a frame of kind %d", kind)
+	case l == nil: // it was closed meanwhile
+	case kind == kindWindow:
+		if n > window || l.credit+int(n) > window {
+			return errors.New("lanes: more room than there can be")
+		}
+		l.credit += int(n)
+		l.changed.Broadcast()
+	default:
+		l.ended = true
+		l.gone = l.gone || kind == kindClose
+		l.changed.Broadcast()
+		m.forget(l)
+	}
+	return nil
+}
+
+// forget removes a lane that both sides have closed. m.mu is held.
+func (m *Mux) forget(l *Lane) {
+	if l.closed && l.gone && l.id != 0 {
+		delete(m.lanes, l.id)
+	}
+}
+
+// send writes a frame.
+func (m *Mux) send(kind byte, id uint32, n int, data []byte) error {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	m.frame = binary.BigEndian.AppendUint32(append(m.frame[:0], kind), id)
+	m.frame = binary.BigEndian.AppendUint32(m.frame, uint32(n))
+	_, err := m.rw.Write(append(m.frame, data...))
+	return err
+}
+
+// Beginning reads what comes first in lane 0 of a stream, for whoever looks at that and lets
+// another one read the whole stream again: less than a lane has room for, so that nothing is
+// to be answered.
+func Beginning(stream io.Reader) io.Reader { return &beginning{in: stream} }
+
+type beginning struct {
+	in   io.Reader
+	left uint32 // of the frame
+}
+
+func (b *beginning) Read(p []byte) (int, error) {
+	for b.left == 0 && len(p) > 0 {
+		var header [headerSize]byte
+		if _, err := io.ReadFull(b.in, header[:]); err != nil {
+			return 0, err
+		}
+		if binary.BigEndian.Uint32(header[1:]) != 0 || header[0] != kindData {
+			return 0, errors.New("lanes: another frame than data of the first lane")
+		}
+		b.left = binary.BigEndian.Uint32(header[5:])
+	}
+	n, err := b.in.Read(p[:min(len(p), int(b.left))])
+	b.left -= uint32(n)
+	return n, err
+}

@@ -1,0 +1,236 @@
+package mux
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"retort/internal/devel/testenv"
+)
+
+// both are the ends of a stream, of which far opens lanes that accept gets.
+func both(t *testing.T, accept func(*Lane)) (near, far *Mux) {
+	t.Helper()
+	a, b := net.Pipe()
+	near, far = New(a, accept), New(b, nil)
+	var ended sync.WaitGroup
+	for _, m := range []*Mux{near, far} {
+		ended.Go(func() { _ = m.Serve() })
+	}
+	t.Cleanup(func() {
+		_, _ = a.Close(), b.Close()
+		ended.Wait()
+	})
+	return near, far
+}
+
+func random(n int) []byte {
+	data := make([]byte, n)
+	for i := range data {
+		data[i] = byte(rand.Uint32())
+	}
+	return data
+}
+
+// Many lanes at once carry what is put in, in both directions, and the end of one direction
+// leaves the other.
+func TestLanes(t *testing.T) {
+	echo := func(l *Lane) {
+		defer l.Close()
+		data, err := io.ReadAll(l)
+		if err == nil {
+			_, _ = l.Write(data)
+		}
+	}
+	near, far := both(t, echo)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			l, err := far.Open()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer l.Close()
+			want := random(3*window + rand.IntN(window))
+			go func() {
+				_, _ = l.Write(want)
+				_ = l.CloseWrite()
+			}()
+			if got, err := io.ReadAll(l); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%d of %d bytes, %v", len(got), len(want), err)
+			}
+		})
+	}
+	want := random(5 * window)
+	all.Go(func() { _, _ = near.First().Write(want) })
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(far.First(), got); err != nil || !bytes.Equal(got, want) {
+		t.Error(err)
+	}
+	all.Wait()
+	for _, m := range []*Mux{near, far} {
+		testenv.WaitUntil(t, "all lanes but the first are closed", func() bool { m.mu.Lock(); defer m.mu.Unlock(); return len(m.lanes) == 1 })
+	}
+}
+
+// A lane that nobody reads from holds up no other, and takes no more than its room.
+func TestUnreadLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opened := make(chan *Lane, 1)
+		_, far := both(t, func(l *Lane) { opened <- l })
+		l, err := far.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = l.SetWriteDeadline(time.Now().Add(time.Minute))
+		if n, err := l.Write(random(2 * window)); n != window || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		unread := <-opened
+		synctest.Wait()
+		if unread.waiting != window {
+			t.Errorf("%d bytes wait", unread.waiting)
+		}
+		other, err := far.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = other.Write([]byte("x"))
+		b := make([]byte, 2)
+		if n, err := (<-opened).Read(b); n != 1 || err != nil {
+			t.Error(n, err)
+		}
+		_ = unread.Close()
+		if _, err := l.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, io.ErrClosedPipe) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestDeadlines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := both(t, nil)
+		l := near.First()
+		_ = l.SetReadDeadline(time.Now().Add(time.Second))
+		if _, err := l.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error(err)
+		}
+		_ = l.SetDeadline(time.Time{})
+		go func() {
+			time.Sleep(time.Hour)
+			_, _ = far.First().Write([]byte("x"))
+		}()
+		if n, err := l.Read(make([]byte, 1)); n != 1 || err != nil {
+			t.Error(n, err)
+		}
+		_ = l.Close()
+		if _, err := l.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	})
+}
+
+// There are so many lanes and no more.
+func TestMost(t *testing.T) {
+	_, far := both(t, func(l *Lane) { _, _ = io.Copy(io.Discard, l); _ = l.Close() })
+	var open []*Lane
+	for range Most {
+		l, err := far.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, l)
+	}
+	if _, err := far.Open(); !errors.Is(err, errFull) {
+		t.Error(err)
+	}
+	for _, l := range open {
+		_ = l.Close()
+	}
+	testenv.WaitUntil(t, "there is room for a lane", func() bool {
+		l, err := far.Open()
+		if err == nil {
+			_ = l.Close()
+		}
+		return err == nil
+	})
+}
+
+func frame(kind byte, id, n uint32, data string) string {
+	b := binary.BigEndian.AppendUint32([]byte{kind}, id)
+	return string(binary.BigEndian.AppendUint32(b, n)) + data
+}
+
+// What breaks the rules ends the stream, and with it every lane.
+func TestViolations(t *testing.T) {
+	full := frame(kindData, 0, portion, strings.Repeat("x", portion))
+	for name, sent := range map[string]string{
+		"no kind":             frame(0, 0, 0, ""),
+		"another kind":        frame(kindClose+1, 0, 0, ""),
+		"a long frame":        frame(kindData, 0, portion+1, ""),
+		"too much":            strings.Repeat(full, window/portion) + full,
+		"room from nowhere":   frame(kindWindow, 0, 1, ""),
+		"much room":           frame(kindWindow, 0, 1<<31, ""),
+		"the first lane":      frame(kindOpen, 0, 0, ""),
+		"a lane twice":        frame(kindOpen, 5, 0, "") + frame(kindOpen, 5, 0, ""),
+		"a lane from before":  frame(kindOpen, 5, 0, "") + frame(kindOpen, 4, 0, ""),
+		"more lanes than fit": lanesFrom(Most + 1),
+	} {
+		a, b := net.Pipe()
+		m := New(a, func(l *Lane) {})
+		go func() { _, _ = io.WriteString(b, sent) }()
+		err := m.Serve()
+		if err == nil || !strings.HasPrefix(err.Error(), "lanes: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := io.Copy(io.Discard, m.First()); err != nil {
+			t.Errorf("%s: the first lane: %v", name, err)
+		}
+		if _, err := m.First().Write([]byte("x")); err == nil {
+			t.Errorf("%s: the first lane takes more", name)
+		}
+		_ = b.Close()
+	}
+}
+
+func lanesFrom(n int) string {
+	var s strings.Builder
+	for i := range n {
+		s.WriteString(frame(kindOpen, uint32(i+1), 0, ""))
+	}
+	return s.String()
+}
+
+// Who cannot open lanes is told of none.
+func TestOneOpens(t *testing.T) {
+	a, b := net.Pipe()
+	go func() { _, _ = io.WriteString(b, frame(kindOpen, 1, 0, "")) }()
+	if err := New(a, nil).Serve(); err == nil || !strings.HasPrefix(err.Error(), "lanes: ") {
+		t.Error(err)
+	}
+}
+
+func TestBeginning(t *testing.T) {
+	stream := frame(kindData, 0, 2, "ab") + frame(kindData, 0, 0, "") + frame(kindData, 0, 3, "cde")
+	for _, in := range []io.Reader{strings.NewReader(stream), iotest.OneByteReader(strings.NewReader(stream))} {
+		if got, err := io.ReadAll(Beginning(in)); err != nil || string(got) != "abcde" {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	for _, other := range []string{frame(kindOpen, 1, 0, ""), frame(kindData, 1, 1, "x"), frame(kindEnd, 0, 0, "")} {
+		if got, err := io.ReadAll(Beginning(strings.NewReader(frame(kindData, 0, 1, "a") + other))); err == nil || string(got) != "a" {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+}

@@ -1,0 +1,511 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/sandbox/wire/shm"
+)
+
+type hostFunc func(ctx context.Context, c core.Call) (core.Result, error)
+
+func (f hostFunc) Call(ctx context.Context, c core.Call) (core.Result, error) { return f(ctx, c) }
+
+var echo = hostFunc(func(_ context.Context, c core.Call) (core.Result, error) { return core.Result{Value: c.Arguments}, nil })
+
+// serve runs Serve against a guest that is a function.
+func serve(t *testing.T, ctx context.Context, l core.Limits, h Host, guest func(c *Conn, start Start)) (End, error) {
+	t.Helper()
+	near, far := net.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer far.Close()
+		c := NewConn(far)
+		c.Accept(GuestSizes())
+		_ = c.Send(ReadyFrame("fake"))
+		f, err := c.Read()
+		if err != nil {
+			return
+		}
+		var start Start
+		if err := json.Unmarshal(f.Head, &start); err != nil {
+			t.Error(err)
+		}
+		guest(c, start)
+	}()
+	conn := NewConn(near)
+	if ready, err := Greet(conn); err != nil || ready.Runtime != "fake" {
+		t.Fatal(ready, err)
+	}
+	p := core.Program{Name: "p.ts", Code: "code", Limits: l.Or(core.Limits{Timeout: testenv.Patience}).Or(core.DefaultLimits()),
+		Namespaces: []core.Namespace{{Server: "s", Modules: []string{"m"}, Functions: []core.Function{{Name: "f", Tool: "t"}}}}}
+	end, err := Serve(ctx, conn, p, h)
+	<-ended
+	return end, err
+}
+
+func done(c *Conn, d Done, value string) { _ = c.Send(DoneFrame(d, []byte(value))) }
+
+func TestServe(t *testing.T) {
+	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, start Start) {
+		if start.Name != "p.ts" || start.Memory != 512<<20 || string(start.Namespaces[0].Functions) != `[{"name":"f","tool":"t","params":null}]` {
+			t.Errorf("start: %+v", start)
+		}
+		_ = c.Send(CallFrame(7, Call{Server: "s", Tool: "t"}, []byte(`{"n":12345678901234567890}`)))
+		f, err := c.Read()
+		if err != nil || f.ID != 7 || string(f.Body) != `{"n":12345678901234567890}` {
+			t.Errorf("answer: %v, %v", f, err)
+		}
+		_ = c.Send(OutputFrame([]byte("out")))
+		done(c, Done{Status: core.StatusOK, HasValue: true, Warnings: []string{"w"}}, `{"b":1,"a":2}`)
+	})
+	if err != nil || end.Status != core.StatusOK || string(end.Value) != `{"b":1,"a":2}` || string(end.Output) != "out" || len(end.Warnings) != 1 {
+		t.Errorf("%+v, %v", end, err)
+	}
+}
+
+func TestServeWakes(t *testing.T) {
+	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ Start) {
+		c.Accept(Sizes{KindWake: 0, KindResult: 100})
+		_ = c.Send(Frame{Kind: KindWake, ID: 3_600_000})
+		_ = c.Send(Frame{Kind: KindWake, ID: 1}) // replaces it
+		for range 3 {
+			if f, err := c.Read(); err != nil || f.Kind != KindWake {
+				t.Errorf("%v, %v", f, err)
+			}
+			_ = c.Send(Frame{Kind: KindWake})
+		}
+		_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte("{}")))
+		for {
+			if f, err := c.Read(); err != nil || f.Kind == KindResult {
+				break
+			}
+		}
+		done(c, Done{Status: core.StatusOK}, "")
+	})
+	if err != nil || end.Status != core.StatusOK {
+		t.Errorf("%+v, %v", end, err)
+	}
+}
+
+// TestServeWakesInBounds floods the host with requests, and reads no answer.
+func TestServeWakesInBounds(t *testing.T) {
+	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ Start) {
+		for i := range 200_000 {
+			_ = c.Post(Frame{Kind: KindWake})
+			if i%1000 == 0 {
+				_ = c.Flush()
+			}
+		}
+		if !testenv.Poll(func() bool { return wakers() == 1 }) { // goroutines of earlier tests may still be ending
+			t.Errorf("%d goroutines wake the guest, want 1", wakers())
+		}
+		done(c, Done{Status: core.StatusOK}, "")
+	})
+	if err != nil || end.Status != core.StatusOK {
+		t.Errorf("%+v, %v", end, err)
+	}
+}
+
+// wakers counts the goroutines that newWaker has started.
+func wakers() int {
+	stacks := make([]byte, 1<<20)
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "wire.newWaker.func1(")
+}
+
+func TestServeCutsOutputAtACharacter(t *testing.T) {
+	end, err := serve(t, t.Context(), core.Limits{Output: 4}, echo, func(c *Conn, _ Start) {
+		_ = c.Send(OutputFrame([]byte("ab")))
+		_ = c.Send(OutputFrame([]byte("€€")))
+		_, _ = c.Read()
+	})
+	if err != nil || end.Status != core.StatusOutputLimit || string(end.Output) != "ab" {
+		t.Errorf("%s %q %v", end.Status, end.Output, err)
+	}
+}
+
+func TestServeRepairsText(t *testing.T) {
+	end, _ := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ Start) {
+		_ = c.Send(OutputFrame([]byte("a\xe2\x82")))
+		_ = c.Send(OutputFrame([]byte("\xac\xff")))
+		done(c, Done{Status: core.StatusError, Error: &core.Error{Kind: core.KindPolicy, Message: "m", Frame: "f", Op: "o"}}, "")
+	})
+	if string(end.Output) != "a€�" || end.Error.Kind != core.KindRuntime || end.Error.Frame != "" {
+		t.Errorf("%q %+v", end.Output, end.Error)
+	}
+}
+
+func TestServeWhenTheGuestIsGone(t *testing.T) {
+	called := make(chan struct{})
+	host := hostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
+		close(called)
+		<-ctx.Done()
+		return core.Result{}, ctx.Err()
+	})
+	end, err := serve(t, t.Context(), core.Limits{}, host, func(c *Conn, _ Start) {
+		_ = c.Send(OutputFrame([]byte("so far")))
+		_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte("{}")))
+		<-called
+	})
+	if !errors.Is(err, ErrGone) || string(end.Output) != "so far" {
+		t.Errorf("%+v, %v", end, err)
+	}
+}
+
+func TestServeStopsForACause(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	end, err := serve(t, ctx, core.Limits{}, echo, func(c *Conn, _ Start) {
+		cancel(MemoryStop(1 << 20))
+		_, _ = c.Read()
+	})
+	if err != nil || end.Status != core.StatusMemoryLimit || !strings.Contains(end.Error.Message, "1 MB") {
+		t.Errorf("%+v, %v", end, err)
+	}
+}
+
+// TestServeWords lets a guest say that it had no memory, for which it had none.
+func TestServeWords(t *testing.T) {
+	end, err := serve(t, t.Context(), core.Limits{Memory: 1 << 20}, echo, func(c *Conn, _ Start) {
+		_ = c.Send(OutputFrame([]byte("so far")))
+		done(c, Done{Status: core.StatusMemoryLimit}, "")
+		_, _ = c.Read()
+	})
+	if err != nil || end.Status != core.StatusMemoryLimit || !strings.Contains(end.Error.Message, "1 MB") || string(end.Output) != "so far" {
+		t.Errorf("%+v, %v", end, err)
+	}
+}
+
+// TestServeNamesABreach says what a guest did that did not keep to the protocol of shared memory.
+func TestServeNamesABreach(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	go func() { _, _ = io.Copy(io.Discard, far) }()
+	breaks := struct {
+		io.Reader
+		io.WriteCloser
+	}{readerFunc(func([]byte) (int, error) { return 0, fmt.Errorf("%w: part 3 is missing", shm.ErrBroken) }), near}
+	end, err := Serve(t.Context(), NewConn(breaks), core.Program{Code: "1", Limits: core.DefaultLimits()}, echo)
+	const want = "the sandbox was ended: protocol violation: shared memory: part 3 is missing"
+	if err != nil || end.Status != core.StatusError || end.Error.Kind != core.KindRuntime || end.Error.Message != want {
+		t.Errorf("%s %v, %v", end.Status, end.Error, err)
+	}
+}
+
+// TestServeEndsOnce has a guest whose last word arrives when its end has been closed: it says
+// why it was ended, and not what it thinks of that.
+func TestServeEndsOnce(t *testing.T) {
+	last := frameBytes(DoneFrame(Done{Status: core.StatusError, Error: &core.Error{Message: "nobody is there"}}, nil))
+	closed := make(chan struct{})
+	late := struct {
+		io.Reader
+		io.WriteCloser
+	}{readerFunc(func(b []byte) (int, error) { <-closed; n := copy(b, last); last = last[n:]; return n, nil }), writeCloser{func() { close(closed) }}}
+	limits := core.Limits{Timeout: 10 * time.Millisecond}.Or(core.DefaultLimits())
+	end, err := Serve(t.Context(), NewConn(late), core.Program{Code: "1", Limits: limits}, echo)
+	if err != nil || end.Status != core.StatusTimeout {
+		t.Errorf("%s %v, %v", end.Status, end.Error, err)
+	}
+}
+
+// writeCloser takes everything, and tells of its end once.
+type writeCloser struct{ closed func() }
+
+func (w writeCloser) Write(b []byte) (int, error) { return len(b), nil }
+func (w writeCloser) Close() error                { w.closed(); return nil }
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
+// TestServeReportsErrorsOfCalls covers what a guest is told when a call fails.
+func TestServeReportsErrorsOfCalls(t *testing.T) {
+	host := hostFunc(func(_ context.Context, c core.Call) (core.Result, error) {
+		switch c.Tool {
+		case "large":
+			return core.Result{Value: bytes.Repeat([]byte("1"), 2000)}, nil
+		case "empty":
+			return core.Result{}, nil
+		}
+		return core.Result{}, (&core.Error{Kind: core.KindToolError, Message: "broken", Hint: "mend"}).At("s", "t")
+	})
+	_, err := serve(t, t.Context(), core.Limits{Memory: 1000}, host, func(c *Conn, _ Start) {
+		for tool, want := range map[string]string{"large": `{"error":{"kind":"limit"`, "empty": "null", "t": `{"error":{"kind":"tool_error","message":"broken","hint":"mend","server":"s","tool":"t"}}`} {
+			_ = c.Send(CallFrame(1, Call{Server: "s", Tool: tool}, []byte("{}")))
+			f, err := c.Read()
+			if got := string(f.Head) + string(f.Body); err != nil || !strings.HasPrefix(got, want) {
+				t.Errorf("%s: %s, %v", tool, got, err)
+			}
+		}
+		done(c, Done{Status: core.StatusOK}, "")
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestServeHoldsBack shows that a guest is not read from while the calls that it
+// has made take too much memory, be they few and large or many and small.
+func TestServeHoldsBack(t *testing.T) {
+	for _, arguments := range [][]byte{append(append([]byte(`"`), bytes.Repeat([]byte("x"), maxArguments/2)...), '"'), []byte("1")} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			host := hostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
+				<-ctx.Done()
+				return core.Result{}, nil
+			})
+			// Besides maxPending, there is room for what the writer queues and for the frame that is being read.
+			most := maxPending/(call{}.size()+len(arguments)) + highWater/headerSize + 2
+			sent, ended := 0, make(chan error)
+			go func() {
+				_, err := serve(t, ctx, core.Limits{Concurrency: 2}, host, func(c *Conn, _ Start) {
+					for sent <= most && c.Post(CallFrame(1, Call{Tool: "x"}, arguments)) == nil {
+						sent++
+					}
+				})
+				ended <- err
+			}()
+			synctest.Wait() // until the guest can send no more
+			if sent > most {
+				t.Errorf("%d calls of %d bytes were taken, at most %d may be", sent, len(arguments), most)
+			}
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestServeManyCalls makes calls in waves, so that workers that have become idle
+// get the next ones, and shows that each gets its own answer.
+func TestServeManyCalls(t *testing.T) { synctest.Test(t, serveManyCalls) }
+
+func serveManyCalls(t *testing.T) {
+	const wave, atOnce = 50, 20
+	var mu sync.Mutex
+	now, most := 0, 0
+	enter := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		now += n
+		most = max(most, now)
+	}
+	host := hostFunc(func(_ context.Context, c core.Call) (core.Result, error) {
+		enter(1)
+		defer enter(-1)
+		time.Sleep(time.Millisecond)
+		return core.Result{Value: c.Arguments}, nil
+	})
+	_, err := serve(t, t.Context(), core.Limits{Concurrency: atOnce}, host, func(c *Conn, _ Start) {
+		next := uint32(0)
+		for _, n := range []int{wave, 1, 1, wave, 3} {
+			waiting := map[uint32]string{}
+			for range n {
+				next++
+				waiting[next] = fmt.Sprint(next)
+				_ = c.Send(CallFrame(next, Call{Server: "s", Tool: "t" + fmt.Sprint(next%2)}, []byte(waiting[next])))
+			}
+			for len(waiting) > 0 {
+				f, err := c.Read()
+				if want, ok := waiting[f.ID]; err != nil || !ok || string(f.Body) != want {
+					t.Errorf("answer %d: %s, want %q; %v", f.ID, f.Body, want, err)
+					return
+				}
+				delete(waiting, f.ID)
+			}
+		}
+		done(c, Done{Status: core.StatusOK}, "")
+	})
+	if err != nil || most != atOnce {
+		t.Errorf("%d at once, want %d; %v", most, atOnce, err)
+	}
+}
+
+// TestServeWaitsForCalls checks that Serve does not return before a call that takes long to give up.
+func TestServeWaitsForCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		gaveUp := false
+		host := hostFunc(func(ctx context.Context, _ core.Call) (core.Result, error) {
+			cancel()
+			<-ctx.Done()
+			time.Sleep(time.Hour)
+			gaveUp = true
+			return core.Result{}, ctx.Err()
+		})
+		end, err := serve(t, ctx, core.Limits{}, host, func(c *Conn, _ Start) {
+			_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte("{}")))
+			_, _ = c.Read()
+		})
+		if err != nil || end.Status != core.StatusCancelled || !gaveUp {
+			t.Errorf("%+v, %v; the call has ended: %v", end, err, gaveUp)
+		}
+	})
+}
+
+// TestServePauses has a call wait for a person longer than the program may run. It checks that the
+// clocks of the program and of the caller of Serve stop meanwhile, and go on afterwards.
+func TestServePauses(t *testing.T) {
+	for name, test := range map[string]struct {
+		idle   time.Duration // how long the guest is idle after its call
+		status core.Status
+	}{
+		"in time":  {500 * time.Millisecond, core.StatusOK},
+		"too late": {900 * time.Millisecond, core.StatusTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { servePauses(t, test.idle, test.status) })
+		})
+	}
+}
+
+func servePauses(t *testing.T, idle time.Duration, status core.Status) {
+	var outer []string
+	ctx := core.WithPause(t.Context(), func() func() {
+		outer = append(outer, "paused")
+		return func() { outer = append(outer, "resumed") }
+	})
+	host := hostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
+		defer core.Pause(ctx)()
+		time.Sleep(time.Hour)
+		return core.Result{Value: c.Arguments}, nil
+	})
+	end, err := serve(t, ctx, core.Limits{Timeout: time.Second}, host, func(c *Conn, _ Start) {
+		time.Sleep(200 * time.Millisecond)
+		_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte("{}")))
+		_, _ = c.Read()
+		time.Sleep(idle)
+		done(c, Done{Status: core.StatusOK}, "")
+	})
+	if err != nil || end.Status != status || !slices.Equal(outer, []string{"paused", "resumed"}) {
+		t.Errorf("%s, %v, want %s; the outer clock was %v", end.Status, err, status, outer)
+	}
+}
+
+// TestServeKeepsResultLimit checks that Serve enforces the limit of results if a guest ignores it.
+func TestServeKeepsResultLimit(t *testing.T) {
+	for value, want := range map[string]core.Status{`"12345678"`: core.StatusOK, `"123456789"`: core.StatusOutputLimit} {
+		end, err := serve(t, t.Context(), core.Limits{Result: 10}, echo, func(c *Conn, _ Start) {
+			done(c, Done{Status: core.StatusOK, HasValue: true}, value)
+		})
+		if err != nil || end.Status != want || (want == core.StatusOK) != (string(end.Value) == value) {
+			t.Errorf("%d bytes, where 10 are allowed: %s, value %q, %v; want %s", len(value), end.Status, end.Value, err, want)
+		}
+	}
+}
+
+// A guest may end with what the policy told it, and cannot make up more.
+func TestServeKeepsDenials(t *testing.T) {
+	denies := hostFunc(func(context.Context, core.Call) (core.Result, error) {
+		return core.Result{}, core.Errorf(core.KindPolicy, "test", "the policy refuses it")
+	})
+	for message, want := range map[string]core.Kind{"the policy refuses it": core.KindPolicy, "the policy refuses more": core.KindRuntime} {
+		end, err := serve(t, t.Context(), core.Limits{}, denies, func(c *Conn, _ Start) {
+			_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte("{}")))
+			_, _ = c.Read()
+			done(c, Done{Status: core.StatusError, Error: &core.Error{Kind: core.KindPolicy, Message: message}}, "")
+		})
+		if err != nil || end.Error.Kind != want {
+			t.Errorf("%s: %+v %v", message, end.Error, err)
+		}
+	}
+}
+
+// TestRefusedArguments sends calls whose arguments no tool may get. Each is refused by
+// itself, and the next call is answered.
+func TestRefusedArguments(t *testing.T) {
+	deep := strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001)
+	for name, test := range map[string]struct {
+		arguments string
+		kind      core.Kind
+		want      string
+	}{
+		"not JSON":           {"{not json", core.KindInvalidArguments, "not JSON"},
+		"nothing":            {"", core.KindInvalidArguments, "not JSON"},
+		"not UTF-8":          {"{\"a\":\"\xff\xfe\"}", core.KindInvalidArguments, "not JSON in UTF-8"},
+		"half a surrogate":   {"{\"a\":\"\xed\xa0\x80\"}", core.KindInvalidArguments, "not JSON in UTF-8"},
+		"an overlong slash":  {"{\"a\":\"\xc0\xaf\"}", core.KindInvalidArguments, "not JSON in UTF-8"},
+		"not UTF-8 in a key": {"{\"\xff\":1}", core.KindInvalidArguments, "not JSON in UTF-8"},
+		"too deep":           {deep, core.KindInvalidArguments, "nested more than 10,000"},
+		"too large":          {`"` + strings.Repeat("x", maxArguments) + `"`, core.KindLimit, "more than the 16 MB allowed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ Start) {
+				_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte(test.arguments)))
+				var refused Answer
+				f, err := c.Read()
+				if err != nil || f.ID != 1 || json.Unmarshal(f.Head, &refused) != nil || refused.Error == nil || refused.Error.Kind != test.kind || !strings.Contains(refused.Error.Message, test.want) {
+					t.Errorf("%v %s", err, f.Head)
+				}
+				_ = c.Send(CallFrame(2, Call{Server: "s", Tool: "t"}, []byte(`{}`)))
+				if f, err := c.Read(); err != nil || f.ID != 2 || string(f.Body) != "{}" {
+					t.Errorf("the next call: %v %s %s", err, f.Head, f.Body)
+				}
+				done(c, Done{Status: core.StatusOK}, "")
+			})
+			if err != nil || end.Status != core.StatusOK {
+				t.Errorf("%+v, %v", end, err)
+			}
+		})
+	}
+}
+
+// TestForgedKinds ends programs with kinds of errors that are the host's alone. They stay
+// if the host has used them for the same error before.
+func TestForgedKinds(t *testing.T) {
+	failing := hostFunc(func(context.Context, core.Call) (core.Result, error) {
+		return core.Result{}, &core.Error{Kind: core.KindInternal, Message: "the host's fault"}
+	})
+	for name, test := range map[string]struct {
+		kind    core.Kind
+		message string
+		want    core.Kind
+	}{
+		"internal":         {core.KindInternal, "made up", core.KindRuntime},
+		"policy":           {core.KindPolicy, "made up", core.KindRuntime},
+		"no kind of ours":  {"x", "made up", core.KindRuntime},
+		"of a tool":        {core.KindToolError, "made up", core.KindToolError},
+		"of the host":      {core.KindInternal, "the host's fault", core.KindInternal},
+		"no kind at all":   {"", "made up", core.KindRuntime},
+		"of no sandbox":    {core.KindSandboxUnavailable, "made up", core.KindRuntime},
+		"a longer message": {core.KindInternal, "the host's fault, or not", core.KindRuntime},
+	} {
+		end, err := serve(t, t.Context(), core.Limits{}, failing, func(c *Conn, _ Start) {
+			_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte(`{}`)))
+			_, _ = c.Read()
+			done(c, Done{Status: core.StatusError, Error: &core.Error{Kind: test.kind, Message: test.message}}, "")
+		})
+		if err != nil || end.Error == nil || end.Error.Kind != test.want {
+			t.Errorf("%s: %+v, %v", name, end.Error, err)
+		}
+	}
+}
+
+// TestWarningsAreBounded has a guest warn of more than an Outcome should have.
+func TestWarningsAreBounded(t *testing.T) {
+	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ Start) {
+		warnings := []string{strings.Repeat("x", 5000)}
+		for range 100 {
+			warnings = append(warnings, "w")
+		}
+		done(c, Done{Status: core.StatusOK, Warnings: warnings}, "")
+	})
+	if err != nil || len(end.Warnings) != 16 || end.Warnings[0] != "a warning of 5000 bytes was left out" || end.Warnings[15] != "w" {
+		t.Errorf("%q, %v", end.Warnings, err)
+	}
+}

@@ -1,0 +1,37 @@
+package shm
+
+import (
+	"testing"
+	"time"
+)
+
+// Who gets something at once goes on to wait awake; who does not gives up, tries seldom, and
+// for a reason.
+func TestPatience(t *testing.T) {
+	p := newPatience(atOnce)
+	tries := func(waits int, took time.Duration) (n int) {
+		for range waits {
+			if p.worthwhile() {
+				n++
+				p.judge(took)
+			}
+		}
+		return n
+	}
+	if n := tries(1000, time.Microsecond); n != 1000 {
+		t.Errorf("%d of 1000 where it was worth it", n)
+	}
+	if n := tries(1000, time.Second); n < hopes || n > hopes+20 {
+		t.Errorf("%d of 1000 where it was not", n)
+	}
+	if n := tries(10_000, time.Second); n < 2 || n > 2*10_000/seldom+2 {
+		t.Errorf("%d of 10,000 after that", n)
+	}
+	p.urge()
+	if n := tries(2, time.Microsecond); n != 2 {
+		t.Errorf("%d of 2 for a reason", n)
+	}
+	if n := tries(1000, time.Microsecond); n != 1000 {
+		t.Errorf("%d of 1000 where it is worth it again", n)
+	}
+}

@@ -1,0 +1,474 @@
+// Package shm carries what two processes tell each other through memory that both see, for
+// as long as both are awake. A stream between them stays beside it: it carries what is large,
+// what finds no room, and the word that wakes who sleeps. Between a sandbox and the engine a
+// stream may lead through a daemon, a shim and a kernel that is a program, and each of
+// these wakes the next; memory is read where it is.
+//
+// What is written is cut into parts. A part has a header of eight bytes: its length with the
+// highest bit set, and its number, both big-endian. Parts are numbered from 0 in each
+// direction, and each goes either through the memory or over the stream; the reader takes the
+// next number from wherever it is. A part over the stream of no length is a bell: it has no
+// number, and says that something is in the memory.
+//
+// The memory is a file that the host has made: a page of control words, and a ring of bytes
+// for each direction. Its words are in the order of x86-64, on whose order of stores the ring
+// relies; there is none elsewhere.
+//
+// The host maps nothing: it reads and writes the file, so that no guest can end it by making
+// the file smaller, and it believes no word in it. Nothing goes through the memory before
+// both sides have seen what the other has written there.
+package shm
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// Descriptor is where a guest finds the file.
+const Descriptor = 100
+
+// Size is that of the file, in bytes. What is behind the rings is for those to come.
+const Size = 256 << 10
+
+const (
+	used       = page + 2*capacity // of the file
+	page       = 4096
+	capacity   = 64 << 10 // of a direction, in bytes, a power of two
+	headerSize = 8
+	large      = capacity / 4 // parts that are longer go over the stream
+	largest    = 1 << 30      // of a part
+	marked     = 1 << 31      // is set in the length of a header
+	bell       = ^uint32(0)   // stands where a part has its number
+)
+
+// Words of the page. Each side writes those that are its own, in a line of the cache of
+// their own.
+const (
+	atMagic  = 0  // by the host: magic, then a number that nobody can guess
+	atNonce  = 8  // eight bytes
+	atAnswer = 64 // by the guest: the number, inverted
+	atProven = 16 // by the host, who has seen the answer: the number once more
+	atSeen   = 72 // by the guest, who has seen that: the number, too
+	toHost   = 1024
+	toGuest  = 2048
+	// Of a direction, from where it begins.
+	written  = 0   // by who writes: where the ring's bytes end, modulo 2³²
+	streamed = 4   // by who writes: parts over the stream so far
+	taken    = 128 // by who reads: where the ring's bytes begin
+	sleeps   = 256 // by who reads: odd while it sleeps
+)
+
+const magic = 0x676e6972_746f7465 // "etotring"
+
+// memory is how a side sees the file. What is stored is seen by the other side in the order
+// of the calls, and nothing is loaded before what was stored earlier can be seen.
+type memory interface {
+	load(at int64) (uint32, error)
+	loadTwo(at int64) (first, second uint32, err error) // in one look
+	store(at int64, word uint32) error
+	read(at int64, to []byte) error
+	write(at int64, from []byte) error
+}
+
+// ErrBroken says that the other side does not keep to the protocol.
+var ErrBroken = errors.New("protocol violation: shared memory")
+
+func broken(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrBroken, fmt.Sprintf(format, args...))
+}
+
+// End is one side of a connection. One goroutine may read while another one writes.
+type End struct {
+	stream io.ReadWriter
+	mem    memory // nil: there is no memory
+	side   side
+	waits  *patience
+	reader reader
+	writer writer
+}
+
+// side is what differs between host and guest.
+type side interface {
+	// usable says whether the other side is known to see what is written.
+	usable() bool
+	// met is told that something came over the stream.
+	met()
+	// mayWait says whether this side may wait awake now; done is called afterwards.
+	mayWait() (done func(), ok bool)
+	// pause is what it does between looks, in its n-th round: others may want to run.
+	pause(n int)
+}
+
+type reader struct {
+	base, data int64 // of the direction: its words, its bytes
+	taken      uint32
+	told       uint32 // what the other side knows of taken
+	sleeps     uint32
+	next       uint32 // the number of the next part
+	parts      uint32 // over the stream so far
+	records    []byte // out of the ring, not yet looked at
+	buffer     []byte // what in lies in
+	in         []byte // of the stream, not yet looked at
+	held       []byte // of a part that has begun to arrive; what comes of it besides
+	rest       int    // is still on the stream
+}
+
+type writer struct {
+	base, data int64
+	written    uint32
+	streamed   uint32
+	next       uint32
+	rung       uint32 // the sleep that a bell was rung for
+	slept      bool   // the other side did, the last time
+	record     []byte
+}
+
+func newEnd(stream io.ReadWriter, mem memory, in, out int64, soon time.Duration) *End {
+	e := &End{stream: stream, mem: mem, waits: newPatience(soon)}
+	e.reader.base, e.reader.data, e.reader.buffer = in, dataOf(in), make([]byte, large)
+	e.writer.base, e.writer.data = out, dataOf(out)
+	return e
+}
+
+func dataOf(direction int64) int64 {
+	if direction == toHost {
+		return page
+	}
+	return page + capacity
+}
+
+// Read implements io.Reader. An error of the stream comes after all that came before it.
+func (e *End) Read(b []byte) (int, error) {
+	r := &e.reader
+	for {
+		if len(r.held) > 0 {
+			n := copy(b, r.held)
+			r.held = r.held[n:]
+			return n, nil
+		}
+		if r.rest > 0 {
+			n, err := e.stream.Read(b[:min(len(b), r.rest)])
+			r.rest -= n
+			return n, err
+		}
+		if ok, err := e.Ready(); err != nil {
+			return 0, err
+		} else if ok {
+			continue
+		}
+		if err := e.wait(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// wait waits until there may be something.
+func (e *End) wait() error {
+	came, comes := e.await(time.Time{})
+	if came || !comes && e.Sleep() {
+		return nil
+	}
+	err := e.Listen()
+	e.Wake()
+	if err == nil {
+		return nil
+	}
+	ok, other := e.Ready() // the last words may be in the ring
+	if ok {
+		return nil
+	}
+	return cmp.Or(other, err)
+}
+
+// Ready says whether Read has something without waiting, apart from the rest of a part that
+// is on its way. It does not look at the stream.
+func (e *End) Ready() (bool, error) {
+	r := &e.reader
+	if len(r.held) > 0 || r.rest > 0 {
+		return true, nil
+	}
+	if len(r.records) == 0 {
+		if err := e.look(); err != nil {
+			return false, err
+		}
+	}
+	if ok, err := r.record(); ok || err != nil {
+		return ok, err
+	}
+	return r.part()
+}
+
+// look takes what is in the ring.
+func (e *End) look() error {
+	r := &e.reader
+	if e.mem == nil || len(r.records) > 0 {
+		return nil
+	}
+	end, err := e.mem.load(r.base + written)
+	if err != nil {
+		return err
+	}
+	n := end - r.taken
+	switch {
+	case n == 0:
+		return nil
+	case n > capacity:
+		return broken("%d bytes in a ring of %d", n, capacity)
+	}
+	records := make([]byte, n)
+	first := min(n, capacity-r.taken%capacity)
+	if err := e.mem.read(r.data+int64(r.taken%capacity), records[:first]); err != nil {
+		return err
+	}
+	if err := e.mem.read(r.data, records[first:]); err != nil {
+		return err
+	}
+	r.records, r.taken = records, end
+	if r.taken-r.told > capacity/4 {
+		r.told = r.taken
+		return e.mem.store(r.base+taken, r.taken)
+	}
+	return nil
+}
+
+// record takes the next part out of the ring, if it is there.
+func (r *reader) record() (bool, error) {
+	if len(r.records) == 0 {
+		return false, nil
+	}
+	if len(r.records) < headerSize {
+		return false, broken("%d bytes for a header", len(r.records))
+	}
+	n, number, err := parse(r.records)
+	if err != nil || number != r.next {
+		return false, err
+	}
+	end := headerSize + padded(n)
+	if n == 0 || n > large || end > len(r.records) {
+		return false, broken("a part of %d bytes in %d", n, len(r.records))
+	}
+	r.held, r.records = r.records[headerSize:headerSize+n], r.records[end:]
+	r.next++
+	return true, nil
+}
+
+// part takes the next part over the stream, if its header has come.
+func (r *reader) part() (bool, error) {
+	for len(r.in) >= headerSize {
+		n, number, err := parse(r.in)
+		switch {
+		case err != nil:
+			return false, err
+		case number == bell && n == 0:
+			r.in = r.in[headerSize:]
+			continue
+		case n == 0:
+			return false, broken("an empty part")
+		case number != r.next && len(r.records) > 0:
+			return false, broken("part %d is missing", r.next)
+		case number != r.next:
+			return false, nil // those before it are in the ring
+		}
+		r.in = r.in[headerSize:]
+		here := min(n, len(r.in))
+		r.held, r.in, r.rest = r.in[:here], r.in[here:], n-here
+		r.next++
+		r.parts++
+		return true, nil
+	}
+	return false, nil
+}
+
+func parse(header []byte) (n int, number uint32, err error) {
+	length := binary.BigEndian.Uint32(header)
+	if length&marked == 0 {
+		return 0, 0, broken("a header without its mark")
+	}
+	return int(length &^ marked), binary.BigEndian.Uint32(header[4:]), nil
+}
+
+func padded(n int) int { return (n + headerSize - 1) &^ (headerSize - 1) }
+
+// Listen reads what there is from the stream, and waits until there is something. It must not be
+// called while Read has something without.
+func (e *End) Listen() error {
+	r := &e.reader
+	if len(r.in) >= headerSize {
+		return broken("part %d is missing", r.next)
+	}
+	have := copy(r.buffer, r.in)
+	n, err := e.stream.Read(r.buffer[have:])
+	r.in = r.buffer[:have+n]
+	e.side.met()
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+const between = 16 // looks between two at the clock
+
+// Await waits awake for a little, if that has been worth it, and until deadline at most unless
+// that is zero. It says whether something has come into the ring.
+func (e *End) Await(deadline time.Time) bool {
+	came, _ := e.await(deadline)
+	return came
+}
+
+// Emulated has the side of a guest wait awake for longer: each of its looks takes longer, too. It
+// must be called before anything is read.
+func (e *End) Emulated() { e.waits = newPatience(Emulated) }
+
+// await waits awake, if that has been worth it, and says whether something came into the
+// ring, or comes over the stream.
+func (e *End) await(deadline time.Time) (came, comes bool) {
+	r := &e.reader
+	if e.mem == nil || len(r.records) > 0 || !e.side.usable() || !e.waits.worthwhile() {
+		return false, false
+	}
+	done, ok := e.side.mayWait()
+	if !ok {
+		return false, false
+	}
+	defer done()
+	began := time.Now()
+	for n := 0; ; n++ {
+		for range between {
+			if came, comes = e.news(); came || comes {
+				e.waits.judge(time.Since(began))
+				return came, comes
+			}
+		}
+		now := time.Now()
+		if took := now.Sub(began); took > e.waits.most || !deadline.IsZero() && now.After(deadline) {
+			e.waits.judge(took)
+			return false, false
+		}
+		e.side.pause(n)
+	}
+}
+
+// news says whether something is in the ring, or comes over the stream.
+func (e *End) news() (came, comes bool) {
+	end, parts, err := e.mem.loadTwo(e.reader.base + written)
+	return err == nil && end != e.reader.taken, err != nil || parts != e.reader.parts
+}
+
+// Sleep says to the other side that from now on this one hears bells only. It reports true if
+// something has come before that, and this side does not sleep then.
+func (e *End) Sleep() (came bool) {
+	if e.mem == nil || len(e.reader.records) > 0 {
+		return false
+	}
+	e.reader.sleeps |= 1
+	if e.mem.store(e.reader.base+sleeps, e.reader.sleeps) != nil {
+		return false
+	}
+	end, err := e.mem.load(e.reader.base + written)
+	if err != nil || end == e.reader.taken {
+		return false
+	}
+	e.Wake()
+	return true
+}
+
+// Wake says that this side is awake again.
+func (e *End) Wake() {
+	if e.reader.sleeps&1 != 0 {
+		e.reader.sleeps++
+		_ = e.mem.store(e.reader.base+sleeps, e.reader.sleeps)
+	}
+}
+
+// Write implements io.Writer.
+func (e *End) Write(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	if ok, err := e.put(b); ok || err != nil {
+		return len(b), err
+	}
+	n := 0
+	for part := range slices.Chunk(b, largest) {
+		if err := e.send(part); err != nil {
+			return n, err
+		}
+		n += len(part)
+	}
+	return n, nil
+}
+
+// send writes a part to the stream.
+func (e *End) send(b []byte) error {
+	w := &e.writer
+	w.streamed++
+	if e.mem != nil {
+		_ = e.mem.store(w.base+streamed, w.streamed)
+	}
+	header := appendHeader(w.record[:0], len(b), w.next)
+	w.next++
+	if len(b) <= large { // one write of both
+		w.record = append(header, b...)
+		_, err := e.stream.Write(w.record)
+		return err
+	}
+	if _, err := e.stream.Write(header); err != nil {
+		return err
+	}
+	_, err := e.stream.Write(b)
+	return err
+}
+
+func appendHeader(to []byte, n int, number uint32) []byte {
+	to = binary.BigEndian.AppendUint32(to, marked|uint32(n))
+	return binary.BigEndian.AppendUint32(to, number)
+}
+
+// put writes a part into the ring, if there is room.
+func (e *End) put(b []byte) (bool, error) {
+	w := &e.writer
+	size := uint32(headerSize + padded(len(b)))
+	if e.mem == nil || !e.side.usable() || len(b) > large {
+		return false, nil
+	}
+	begin, err := e.mem.load(w.base + taken)
+	if used := w.written - begin; err != nil || used > capacity || capacity-used < size {
+		return false, nil //nolint:nilerr // the stream is there
+	}
+	w.record = append(appendHeader(w.record[:0], len(b), w.next), b...)
+	w.record = append(w.record, none[:int(size)-len(w.record)]...)
+	first := min(size, capacity-w.written%capacity)
+	if e.mem.write(w.data+int64(w.written%capacity), w.record[:first]) != nil || e.mem.write(w.data, w.record[first:]) != nil {
+		return false, nil
+	}
+	if e.mem.store(w.base+written, w.written+size) != nil {
+		return false, nil
+	}
+	w.next++
+	w.written += size
+	return true, e.ring()
+}
+
+// none is between parts in a ring.
+var none [headerSize]byte
+
+// ring wakes the other side if it sleeps.
+func (e *End) ring() error {
+	w := &e.writer
+	state, err := e.mem.load(w.base + sleeps)
+	slept := w.slept
+	if w.slept = state&1 != 0; slept && !w.slept {
+		e.waits.urge()
+	}
+	if err != nil || !w.slept || state == w.rung {
+		return nil //nolint:nilerr // who has no memory is awake
+	}
+	w.rung = state
+	_, err = e.stream.Write(appendHeader(w.record[:0], 0, bell))
+	return err
+}

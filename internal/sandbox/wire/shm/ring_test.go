@@ -1,0 +1,380 @@
+//go:build linux && amd64
+
+package shm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/devel/testenv"
+)
+
+// pair is two sides and what is between them.
+type pair struct {
+	host   *Host
+	guest  *End
+	memory *Memory
+	stream net.Conn // the guest's end
+}
+
+func made(t testing.TB) *Memory {
+	t.Helper()
+	m, err := Create(filepath.Join(t.TempDir(), "ring"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+// opened is a descriptor of a file of its own.
+func opened(t testing.TB, path string) int {
+	t.Helper()
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fd
+}
+
+// connected are both ends of a stream.
+func connected(t testing.TB) (a, b net.Conn) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ends [2]net.Conn
+	for i, fd := range fds {
+		f := os.NewFile(uintptr(fd), "")
+		if ends[i], err = net.FileConn(f); err != nil {
+			t.Fatal(err)
+		}
+		_ = f.Close()
+		t.Cleanup(func() { _ = ends[i].Close() })
+	}
+	return ends[0], ends[1]
+}
+
+// meet makes two sides that have said hello.
+func meet(t testing.TB) *pair {
+	t.Helper()
+	a, b := connected(t)
+	m := made(t)
+	p := &pair{NewHost(a, m, 0), NewGuest(b, opened(t, m.Path())), m, b}
+	if p.guest == nil {
+		t.Fatal("no guest")
+	}
+	say(t, p.guest, "hello")
+	expect(t, p.host, "hello")
+	if _, err := os.Stat(m.Path()); !os.IsNotExist(err) {
+		t.Error("the file has a name although the guest has opened it:", err)
+	}
+	return p
+}
+
+// say says what a stream takes at once.
+func say(t testing.TB, to io.Writer, what string) {
+	t.Helper()
+	if n, err := to.Write([]byte(what)); n != len(what) || err != nil {
+		t.Fatalf("%d of %q, %v", n, what, err)
+	}
+}
+
+func expect(t testing.TB, from io.Reader, want string) {
+	t.Helper()
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(from, got); err != nil || string(got) != want {
+		t.Fatalf("%q, %v; want %q", got, err, want)
+	}
+}
+
+// talk has both sides know that the other sees what they write.
+func (p *pair) talk(t testing.TB) {
+	t.Helper()
+	for range 3 {
+		say(t, p.guest, "ping")
+		expect(t, p.host, "ping")
+		say(t, p.host, "pong")
+		expect(t, p.guest, "pong")
+	}
+	if !p.host.usable() || !p.guest.side.usable() {
+		t.Fatal("they do not use the ring")
+	}
+}
+
+// What one side says is what the other one hears, whatever its size, both at once, and while
+// who hears is slow at times.
+func TestTalk(t *testing.T) {
+	p := meet(t)
+	p.talk(t)
+	const total = 8 << 20
+	said := func(seed uint64) []byte {
+		b := make([]byte, total)
+		r := rand.NewChaCha8([32]byte{byte(seed)})
+		_, _ = r.Read(b)
+		return b
+	}
+	send := func(to io.Writer, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		for rest := said(seed); len(rest) > 0; {
+			n := min(len(rest), 1+r.IntN([]int{8, 100, 5000, 40_000, 300_000}[r.IntN(5)]))
+			if _, err := to.Write(rest[:n]); err != nil {
+				t.Error(err)
+				return
+			}
+			if rest = rest[n:]; r.IntN(20) == 0 {
+				pause(r)
+			}
+		}
+	}
+	heard := make(chan error, 2)
+	hear := func(from io.Reader, seed uint64) {
+		r, got, part := rand.New(rand.NewPCG(seed, 1)), []byte(nil), make([]byte, 100_000)
+		for len(got) < total {
+			n, err := from.Read(part[:1+r.IntN(len(part))])
+			if got = append(got, part[:n]...); err != nil {
+				heard <- err
+				return
+			}
+			if r.IntN(50) == 0 {
+				pause(r)
+			}
+		}
+		if !bytes.Equal(got, said(seed)) {
+			heard <- errors.New("it heard something else")
+			return
+		}
+		heard <- nil
+	}
+	go send(p.host, 1)
+	go send(p.guest, 2)
+	go hear(p.guest, 1)
+	go hear(p.host, 2)
+	for range 2 {
+		if err := testenv.Receive(t, heard, "what was said"); err != nil {
+			t.Error(err)
+		}
+	}
+	if p.host.end.reader.taken == 0 || p.host.end.reader.parts < 2 {
+		t.Errorf("%d bytes in the ring, %d parts beside it", p.host.end.reader.taken, p.host.end.reader.parts)
+	}
+}
+
+// pause yields the processor for a random time, in which the other side keeps polling or falls asleep.
+func pause(r *rand.Rand) {
+	for range r.IntN(2000) {
+		runtime.Gosched()
+	}
+}
+
+// Who sleeps is woken, each time.
+func TestBell(t *testing.T) {
+	p := meet(t)
+	p.talk(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 50 {
+		from, to, end := io.Reader(p.host), io.Writer(p.guest), p.guest
+		if i%2 == 0 {
+			from, to, end = p.guest, p.host, p.host.end
+		}
+		got := make(chan string, 1)
+		go func() {
+			b := make([]byte, 8)
+			n, _ := from.Read(b)
+			got <- string(b[:n])
+		}()
+		if i%5 < 2 { // otherwise, ring at any moment while it falls asleep
+			testenv.WaitUntil(t, "the other side sleeps", func() bool {
+				state, err := end.mem.load(end.writer.base + sleeps)
+				return err == nil && state&1 != 0
+			})
+		}
+		pause(random)
+		if _, err := to.Write([]byte("wake up")); err != nil {
+			t.Fatal(err)
+		}
+		if s := testenv.Receive(t, got, "the bell"); s != "wake up" {
+			t.Fatalf("%q", s)
+		}
+	}
+}
+
+// What was said before an end is heard.
+func TestEnd(t *testing.T) {
+	p := meet(t)
+	p.talk(t)
+	for _, s := range []string{"last", " words"} {
+		if _, err := p.guest.Write([]byte(s)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = p.stream.Close()
+	got, err := io.ReadAll(p.host)
+	if string(got) != "last words" || err != nil {
+		t.Fatalf("%q %v", got, err)
+	}
+}
+
+// A guest that knows nothing of rings is spoken to as it speaks.
+func TestPlain(t *testing.T) {
+	a, b := connected(t)
+	h := NewHost(a, made(t), 0)
+	say(t, b, "\x00hello")
+	expect(t, h, "\x00hello")
+	if _, err := h.Write([]byte("plain")); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, b, "plain")
+}
+
+// Memory that only looks like the same one is not used.
+func TestOther(t *testing.T) {
+	a, b := connected(t)
+	m := made(t)
+	data, err := os.ReadFile(m.Path())
+	copied := filepath.Join(t.TempDir(), "copy")
+	if err != nil || os.WriteFile(copied, data, 0o600) != nil {
+		t.Fatal(err)
+	}
+	p := &pair{NewHost(a, m, 0), NewGuest(b, opened(t, copied)), m, b}
+	for range 20 {
+		say(t, p.guest, "ping")
+		expect(t, p.host, "ping")
+		say(t, p.host, "pong")
+		expect(t, p.guest, "pong")
+	}
+	if p.host.usable() || p.guest.side.usable() {
+		t.Error("they use it")
+	}
+	for _, other := range []string{"/dev/null", os.Args[0]} {
+		fd, err := unix.Open(other, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if NewGuest(b, fd) != nil {
+			t.Errorf("%s is taken for memory", other)
+		}
+	}
+}
+
+// A guest can do with its memory what it likes: the engine says so, and goes on.
+func TestHostile(t *testing.T) {
+	part := func(n, number uint32, more ...byte) []byte {
+		return append(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, n), number), more...)
+	}
+	word := func(w uint32) []byte { return binary.LittleEndian.AppendUint32(nil, w) }
+	const mine = page // where a guest's ring begins
+	for _, c := range []struct {
+		name   string
+		ring   []byte
+		end    uint32
+		stream []byte
+	}{
+		{"more than there is", nil, capacity + 1, nil},
+		{"less than nothing", nil, ^uint32(0), nil},
+		{"no mark", part(4, 1, 1, 2, 3, 4, 0, 0, 0, 0), 16, nil},
+		{"an empty part", part(marked, 1), 8, nil},
+		{"half a header", part(marked|4, 1), 4, nil},
+		{"a part beyond the end", part(marked|9, 1), 16, nil},
+		{"a large part", part(marked|large+1, 1), capacity, nil},
+		{"a part twice", nil, 0, part(marked|1, 0, 'x')},
+		{"a part too early", nil, 0, part(marked|1, 7, 'x')},
+		{"one in each", part(marked|1, 9, 'x', 0, 0, 0, 0, 0, 0, 0), 16, part(marked|1, 8, 'x')},
+		{"one that is missing", part(marked|1, 9, 'x', 0, 0, 0, 0, 0, 0, 0), 16, nil},
+		{"no mark over the stream", nil, 0, part(1, 1, 'x')},
+		{"an empty part over the stream", nil, 0, part(marked, 1)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := meet(t)
+			f := p.memory.file
+			for at, b := range map[int64][]byte{mine: c.ring, toHost + written: word(c.end)} {
+				if _, err := f.WriteAt(b, at); err != nil {
+					t.Fatal(err)
+				}
+			}
+			go func() {
+				_, _ = p.stream.Write(c.stream)
+				if len(c.stream) == 0 {
+					_ = p.stream.Close()
+				}
+			}()
+			if n, err := p.host.Read(make([]byte, 100)); !errors.Is(err, ErrBroken) && (c.name != "one that is missing" || err != io.EOF) {
+				t.Errorf("%d bytes, %v", n, err)
+			}
+		})
+	}
+	t.Run("a smaller file", func(t *testing.T) {
+		p := meet(t)
+		p.talk(t)
+		if err := p.memory.file.Truncate(0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.host.Write([]byte("over the stream")); err != nil {
+			t.Error(err)
+		}
+		if n, err := p.host.Read(make([]byte, 100)); n != 0 || err == nil {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	})
+}
+
+// Whatever is in the memory and comes over the stream, the engine comes to an end with it.
+func FuzzHost(f *testing.F) {
+	hello := append(binary.BigEndian.AppendUint32(nil, marked|5), "\x00\x00\x00\x00hello"...)
+	f.Add(hello, uint32(16), []byte("\x80\x00\x00\x04\x00\x00\x00\x01abcd\x00\x00\x00\x00"))
+	f.Add(hello, uint32(0), []byte{})
+	f.Add([]byte("\x00plain"), uint32(1), []byte{1})
+	f.Fuzz(func(t *testing.T, stream []byte, end uint32, ring []byte) {
+		m := made(t)
+		_, _ = m.file.WriteAt(ring[:min(len(ring), capacity)], page)
+		_, _ = m.file.WriteAt(binary.LittleEndian.AppendUint32(nil, end), toHost+written)
+		h := NewHost(struct {
+			io.Reader
+			io.Writer
+		}{bytes.NewReader(stream), io.Discard}, m, 0)
+		n, err := io.Copy(io.Discard, h)
+		if n > int64(len(stream)+capacity) {
+			t.Errorf("%d bytes out of %d (%v)", n, len(stream)+capacity, err)
+		}
+	})
+}
+
+func BenchmarkTurn(b *testing.B) {
+	for _, kind := range []string{"ring", "stream"} {
+		b.Run(kind, func(b *testing.B) {
+			p := meet(b)
+			host, guest := io.ReadWriter(p.host), io.ReadWriter(p.guest)
+			if kind == "stream" {
+				host, guest = connected(b)
+			}
+			go func() {
+				buffer := make([]byte, 200)
+				for {
+					n, err := host.Read(buffer)
+					if err != nil {
+						return
+					}
+					_, _ = host.Write(buffer[:n])
+				}
+			}()
+			buffer := make([]byte, 200)
+			for b.Loop() {
+				_, _ = guest.Write(buffer[:100])
+				if _, err := io.ReadFull(guest, buffer[:100]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

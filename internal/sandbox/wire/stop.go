@@ -1,0 +1,89 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"retort/internal/core"
+)
+
+// ErrGone is the error of Serve when the guest went away without a word. The
+// backend knows what became of it.
+var ErrGone = errors.New("the guest is gone")
+
+// Stop is why a program was ended from outside. A backend that ends one gives
+// it as the cause when it cancels the context of Serve.
+type Stop struct {
+	Status core.Status
+	Reason *core.Error
+}
+
+func (s *Stop) Error() string { return s.Reason.Message }
+
+func stop(status core.Status, hint, format string, args ...any) *Stop {
+	return &Stop{Status: status, Reason: &core.Error{Kind: core.KindLimit, Op: "isolate.run", Message: fmt.Sprintf(format, args...), Hint: hint}}
+}
+
+// MemoryStop ends a program that needs more than limit bytes.
+func MemoryStop(limit int64) *Stop {
+	return stop(core.StatusMemoryLimit,
+		"work through the data in parts and keep only what the result needs",
+		"the program needed more than its %s of memory", Bytes(limit))
+}
+
+// ThreadStop ends a program that started more than limit threads.
+func ThreadStop(limit int) *Stop {
+	return stop(core.StatusError, "use fewer threads: tool calls run at once without any",
+		"the program started more than the %d threads allowed", limit)
+}
+
+// ResultStop ends a program whose value has size bytes of JSON.
+func ResultStop(size, limit int64) *Stop {
+	return stop(core.StatusOutputLimit,
+		"return a summary, or write the data to a file in ./workspace and return its path",
+		"the returned value has %s, more than the %s allowed", Bytes(size), Bytes(limit))
+}
+
+// TimeoutStop returns the Stop for a program that has not ended after span of active time.
+func TimeoutStop(span time.Duration) *Stop {
+	return stop(core.StatusTimeout,
+		"make fewer or smaller steps, run independent calls at once with Promise.all, or ask for a longer timeout_ms",
+		"the program had not ended after %v", span)
+}
+
+// ComputingStop returns the Stop for a program that has computed for span without waiting for anything.
+func ComputingStop(span time.Duration) *Stop {
+	return stop(core.StatusTimeout,
+		"work through less data or find a faster way; time in which the program waits for tools or sleeps is not counted (resourceLimits.computing)",
+		"the program had computed for %v", span)
+}
+
+func outputStop(limit int64) *Stop {
+	return stop(core.StatusOutputLimit,
+		"print less, or write the data to a file in ./workspace",
+		"the program printed more than the %s allowed", Bytes(limit))
+}
+
+func callStop(limit int) *Stop {
+	return stop(core.StatusCallLimit,
+		"look for a tool that does more at once, or divide the work over several programs",
+		"the program made more than the %d tool calls allowed", limit)
+}
+
+func cancelStop() *Stop {
+	return &Stop{Status: core.StatusCancelled, Reason: core.Errorf(core.KindCancelled, "isolate.run", "the execution was cancelled")}
+}
+
+// Bytes is a size for people: "512 MB", "1.5 GB".
+func Bytes(n int64) string {
+	units := []string{"bytes", "kB", "MB", "GB", "TB"}
+	v, unit := float64(n), 0
+	for v >= 1024 && unit < len(units)-1 {
+		v, unit = v/1024, unit+1
+	}
+	if v == float64(int64(v)) || v >= 100 {
+		return fmt.Sprintf("%.0f %s", v, units[unit])
+	}
+	return fmt.Sprintf("%.1f %s", v, units[unit])
+}

@@ -1,0 +1,107 @@
+// Package wire is the framed protocol between the host and the guest inside a
+// sandbox. It is the same over a pipe, a unix socket or a virtio-serial port,
+// and the guest is taken to be hostile: what it sends is bounded before memory
+// is allocated for it, and the first frame out of order ends it.
+//
+//	guest → host   ready   head Ready                 once, before anything else
+//	host → guest   start   head Start   body code     once
+//	guest → host   output  body text                  any number
+//	guest → host   call    head Call    body JSON     any number; the id is the guest's choice
+//	host → guest   result  head Answer  body JSON     one per call, with its id, in any order
+//	guest → host   wake    id milliseconds            any number; a newer one replaces an older
+//	host → guest   wake                               after so long, for guests that can only wait by reading
+//	guest → host   done    head Done    body JSON     once, the last
+//
+// Before start, a guest for Python can be asked what is in a program:
+//
+//	host → guest   parse                body code     any number, each answered before the next
+//	guest → host   parsed  head JSON    body tree     one per parse: what the guest knows, the syntax tree
+//	guest → host   compiled head JSON                 one per parse, after parsed: whether it can be compiled
+//
+// A guest that was told to wait for it gets its own harness first, as its runtime
+// has compiled it in another process:
+//
+//	host → guest   harness              body code     once, before anything else
+//
+// A guest whose input ends is no longer wanted and ends too.
+//
+// Arguments, results and values travel as bodies: raw bytes that nobody on the
+// way decodes and encodes again, so that the digits of long integers and the
+// order of keys survive.
+package wire
+
+import (
+	"encoding/json"
+
+	"retort/internal/core"
+)
+
+// Protocol is the version of the protocol. Host and guest are usually the same
+// binary; where they are not, a difference is an error at once.
+const Protocol = 1
+
+// Ready is what a guest says of itself.
+type Ready struct {
+	Protocol int    `json:"protocol"`
+	Runtime  string `json:"runtime"`           // "quickjs", "python"
+	Version  string `json:"version,omitempty"` // of the runtime
+}
+
+// Start is a program without its code.
+type Start struct {
+	Name       string        `json:"name"`
+	Namespaces []Namespace   `json:"namespaces,omitempty"`
+	Modules    []core.Module `json:"modules,omitempty"`
+	Memory     int64         `json:"memory"` // bytes of heap
+	Result     int64         `json:"result"` // bytes of the value's JSON
+}
+
+// Namespace is a core.Namespace whose functions the guest decodes only if the
+// program looks at them.
+type Namespace struct {
+	Server    string          `json:"server"`
+	Global    string          `json:"global,omitempty"`
+	Modules   []string        `json:"modules"`
+	Functions json.RawMessage `json:"functions"` // []core.Function
+}
+
+// Call says what the body's arguments are for.
+type Call struct {
+	Server string `json:"server,omitempty"`
+	Tool   string `json:"tool"`
+}
+
+// Answer says how a call ended. Without an error the body is its value.
+type Answer struct {
+	Error *core.Error `json:"error,omitempty"`
+}
+
+// Done says how the program ended. HasValue tells an undefined value from the
+// JSON in the body.
+type Done struct {
+	Status   core.Status `json:"status"`
+	HasValue bool        `json:"has_value,omitempty"`
+	Error    *core.Error `json:"error,omitempty"`
+	Warnings []string    `json:"warnings,omitempty"`
+}
+
+// ReadyFrame says that a guest with this runtime awaits its program.
+func ReadyFrame(runtime string) Frame {
+	return Frame{Kind: KindReady, Head: encode(Ready{Protocol: Protocol, Runtime: runtime})}
+}
+
+// HarnessFrame carries the compiled harness of a guest.
+func HarnessFrame(code []byte) Frame { return Frame{Kind: KindHarness, Body: code} }
+
+// OutputFrame carries console output.
+func OutputFrame(text []byte) Frame { return Frame{Kind: KindOutput, Body: text} }
+
+// CallFrame asks the host for something. The result will carry its id.
+func CallFrame(id uint32, c Call, arguments []byte) Frame {
+	return Frame{Kind: KindCall, ID: id, Head: encode(c), Body: arguments}
+}
+
+// DoneFrame says how the program ended, with its value if it has one.
+func DoneFrame(d Done, value []byte) Frame {
+	return Frame{Kind: KindDone, Head: encode(d), Body: value}
+}

@@ -1,0 +1,192 @@
+package extract
+
+import (
+	"slices"
+	"strings"
+)
+
+// script is a function of a TypeScript program: its imports stay before it, and a last expression is returned.
+func (p *program) script(name string) Lifted {
+	var imports, body strings.Builder
+	from := 0
+	for i, t := range p.tokens {
+		if t.kind != word || t.text != "import" || t.depth > 0 || p.at(i+1).text == "(" || p.at(i+1).text == "." {
+			continue
+		}
+		end := p.statementEnd(i)
+		body.WriteString(p.edited(from, t.start))
+		imports.WriteString(strings.TrimSpace(p.code[t.start:end]) + "\n")
+		from = end
+	}
+	p.returns(from)
+	body.WriteString(p.edited(from, len(p.code)))
+	lines := indented(strings.TrimSpace(body.String()), false)
+	code := imports.String()
+	if code != "" {
+		code += "\n"
+	}
+	return Lifted{Code: code + "export async function " + name + "(" + p.signature() + ") {\n" + lines + "\n}\n", Params: p.params}
+}
+
+// statementEnd is where the statement ends that begins with a token.
+func (p *program) statementEnd(i int) int {
+	for j := i; j < len(p.tokens); j++ {
+		t := p.tokens[j]
+		if t.depth == 0 && t.text == ";" {
+			return t.end
+		}
+		if next := p.at(j + 1); t.kind == text && (next.text == "" || p.newline(t.end, next.start)) {
+			return t.end
+		}
+	}
+	return len(p.code)
+}
+
+// returns has the program return its last expression, unless it returns something.
+func (p *program) returns(from int) {
+	if slices.ContainsFunc(p.tokens, func(t token) bool { return t.kind == word && t.text == "return" && t.depth == 0 }) {
+		return
+	}
+	last, first := -1, -1
+	for i, t := range p.tokens {
+		if t.start < from || t.depth > 0 || t.closes {
+			continue
+		}
+		if first < 0 {
+			first = i
+		}
+		before := p.at(i - 1)
+		if i == first || before.text == ";" || p.newline(before.end, t.start) && (before.kind != mark || before.closes) && t.kind != mark {
+			last = i
+		}
+	}
+	if last < 0 || p.at(last).text == ";" {
+		return
+	}
+	t := p.at(last)
+	switch {
+	case t.text == "function" || t.text == "async" && p.at(last+1).text == "function":
+		if name := p.nameAfter(last); last == first && name != "" {
+			p.edits = append(p.edits, edit{len(p.code), len(p.code), "\nreturn await " + name + "();"})
+		}
+	case t.kind == word && statements[t.text]:
+	default:
+		p.edits = append(p.edits, edit{t.start, t.start, "return "})
+	}
+}
+
+// nameAfter is the name of the function that begins at a token.
+func (p *program) nameAfter(i int) string {
+	for j := i; j < i+4; j++ {
+		if t := p.at(j); t.kind == word && !keywords[t.text] && t.text != "async" {
+			return t.text
+		}
+	}
+	return ""
+}
+
+// snake is a function of a Python program.
+func (p *program) snake(name string) Lifted {
+	var imports []string
+	result, awaits, last := false, false, -1
+	for i, t := range p.tokens {
+		begins := t.start == 0 || p.code[t.start-1] == '\n'
+		switch {
+		case begins && t.depth == 0 && (t.text == "import" || t.text == "from"):
+			end := p.lineEnd(i)
+			imports = append(imports, p.code[t.start:end])
+			p.edits = append(p.edits, edit{t.start, end, ""})
+		case begins && t.depth == 0:
+			last = i
+			result = result || t.text == "result"
+		}
+		result = result || t.kind == word && t.text == "result" && strings.HasSuffix(p.at(i+1).text, "=") && t.depth == 0
+		awaits = awaits || t.text == "await"
+	}
+	head, tail := "def ", ""
+	if awaits {
+		head = "async def "
+	}
+	before := ""
+	switch t := p.at(last); {
+	case result:
+		before, tail = "result = None\n", "\nreturn result"
+	case last >= 0 && t.text != "" && !statements[t.text] && !(t.text == "match" && p.at(last+1).kind == word) && !p.assigns(last):
+		p.edits = append(p.edits, edit{t.start, t.start, "return "})
+	case t.text == "def" && !awaits:
+		tail = "\nreturn " + p.at(last+1).text + "()"
+	}
+	body := before + strings.TrimSpace(p.edited(0, len(p.code))) + tail
+	code := strings.Join(imports, "\n")
+	if code != "" {
+		code += "\n\n\n"
+	}
+	return Lifted{Code: code + head + name + "(" + p.signature() + "):\n" + indented(body, true) + "\n", Params: p.params}
+}
+
+// lineEnd is where the logical line of a token ends.
+func (p *program) lineEnd(i int) int {
+	for j := i; j < len(p.tokens); j++ {
+		next := p.at(j + 1)
+		if next.text == "" {
+			break
+		}
+		if next.depth == 0 && !next.closes && p.newline(p.tokens[j].end, next.start) {
+			return p.tokens[j].end
+		}
+	}
+	return len(p.code)
+}
+
+// assigns reports whether the logical line of a token gives a value to a name.
+func (p *program) assigns(i int) bool {
+	end := p.lineEnd(i)
+	for j := i; j < len(p.tokens) && p.tokens[j].start < end; j++ {
+		if t := p.tokens[j]; t.depth == 0 && t.kind == mark && strings.HasSuffix(t.text, "=") && !slices.Contains([]string{"==", "!=", "<=", ">="}, t.text) {
+			return true
+		}
+	}
+	return false
+}
+
+// indented moves the lines of a text to the right, but for those that are within a text of the program.
+func indented(code string, python bool) string {
+	inside := map[int]bool{} // places of line breaks
+	for _, t := range scan(code, python) {
+		for i := t.start; t.kind == text && i < t.end; i++ {
+			if code[i] == '\n' {
+				inside[i] = true
+			}
+		}
+	}
+	unit := "  "
+	if python {
+		unit = "    "
+	}
+	var b strings.Builder
+	b.WriteString(unit)
+	for i := 0; i < len(code); i++ {
+		b.WriteByte(code[i])
+		if code[i] == '\n' && !inside[i] && i+1 < len(code) && code[i+1] != '\n' {
+			b.WriteString(unit)
+		}
+	}
+	return b.String()
+}
+
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		m[w] = true
+	}
+	return m
+}
+
+var (
+	// statements are words that begin what is no expression.
+	statements = set("const let var if for while do switch try throw import export function class type interface enum break continue return debugger " +
+		"def with assert del pass raise global nonlocal from elif else except finally")
+	// keywords cannot be names.
+	keywords = set("break case catch class const continue debugger default delete do else enum export extends false finally for function if import in instanceof new null " +
+		"return super switch this throw true try typeof var void while with yield let static await async None True False and as assert def del elif except from global is lambda nonlocal not or pass raise")
+)

@@ -1,0 +1,182 @@
+// Package tokens counts tokens and executions: the tokens that went to the model, and those that a
+// client which calls tools directly would have sent it.
+package tokens
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+)
+
+// sampled sets how many bytes of one execution's traffic are tokenised. The rest is extrapolated, so
+// that counting costs a few milliseconds at most.
+const sampled = 16 << 10
+
+// Ledger accounts per session. It is safe for concurrent use.
+type Ledger struct {
+	mu       sync.Mutex
+	sessions map[string]*totals
+	all      totals
+}
+
+type totals struct {
+	active      int
+	executions  int
+	byStatus    map[core.Status]int
+	durations   []float64 // milliseconds of the last maxDurations executions
+	tokens      core.Tokens
+	definitions bool // the definitions were counted for this session
+	toolCalls   int
+	cacheHits   int
+}
+
+// maxDurations sets how many durations percentiles are computed from.
+const maxDurations = 1000
+
+func New() *Ledger { return &Ledger{sessions: map[string]*totals{}} }
+
+// Entry accounts for one execution.
+type Entry struct {
+	ledger  *Ledger
+	session string
+	start   time.Time
+
+	mu    sync.Mutex
+	bytes int
+	data  sample
+	once  sync.Once
+}
+
+// Open begins the account of one execution in a session.
+func (l *Ledger) Open(session string) *Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.session(session).active++
+	l.all.active++
+	return &Entry{ledger: l, session: session, start: time.Now()}
+}
+
+func (l *Ledger) session(name string) *totals {
+	t, ok := l.sessions[name]
+	if !ok {
+		if len(l.sessions) >= maxSessions {
+			maps.DeleteFunc(l.sessions, func(_ string, t *totals) bool { return t.active == 0 })
+		}
+		t = &totals{}
+		l.sessions[name] = t
+	}
+	return t
+}
+
+// maxSessions bounds the remembered sessions. Beyond it, sessions without a running execution are
+// forgotten.
+const maxSessions = 1000
+
+// Carried notes arguments or a result that stayed out of the model's context.
+func (e *Entry) Carried(data []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.bytes += len(data)
+	e.data.add(data)
+}
+
+// Since returns the time since the entry was opened.
+func (e *Entry) Since() time.Duration { return time.Since(e.start) }
+
+// Settle closes the entry and fills o.Stats.Tokens and o.Stats.DurationMS. returned is the number
+// of tokens that go to the model; definitions is that of all connected tools' definitions, counted
+// once per session. Only the first call has an effect.
+func (e *Entry) Settle(o *core.Outcome, returned, definitions int) {
+	e.once.Do(func() { e.settle(o, returned, definitions) })
+}
+
+func (e *Entry) settle(o *core.Outcome, returned, definitions int) {
+	e.mu.Lock()
+	data := e.data.tokens(e.bytes)
+	e.mu.Unlock()
+
+	l := e.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	session := l.session(e.session)
+	tokens := core.Tokens{Returned: returned, AvoidedData: max(0, data-returned)}
+	if !session.definitions {
+		session.definitions = true
+		tokens.AvoidedDefinitions = definitions
+	}
+	tokens.Avoided = tokens.AvoidedData + tokens.AvoidedDefinitions
+	o.Stats.Tokens = &tokens
+	o.Stats.DurationMS = float64(e.Since().Microseconds()) / 1000
+	session.close(o)
+	l.all.close(o)
+}
+
+func (t *totals) close(o *core.Outcome) {
+	t.active--
+	t.executions++
+	if t.byStatus == nil {
+		t.byStatus = map[core.Status]int{}
+	}
+	t.byStatus[o.Status]++
+	if len(t.durations) == maxDurations {
+		t.durations = t.durations[1:]
+	}
+	t.durations = append(t.durations, o.Stats.DurationMS)
+	t.toolCalls += o.Stats.ToolCalls
+	t.cacheHits += o.Stats.CacheHits
+	t.tokens.Returned += o.Stats.Tokens.Returned
+	t.tokens.Avoided += o.Stats.Tokens.Avoided
+	t.tokens.AvoidedData += o.Stats.Tokens.AvoidedData
+	t.tokens.AvoidedDefinitions += o.Stats.Tokens.AvoidedDefinitions
+}
+
+// Summary has the figures about executions that get_execution_stats shows.
+type Summary struct {
+	Session    string              `json:"session,omitempty"`
+	Active     int                 `json:"active"`
+	Total      int                 `json:"total"`
+	ByStatus   map[core.Status]int `json:"by_status,omitempty"`
+	ToolCalls  int                 `json:"tool_calls"`
+	CacheHits  int                 `json:"cache_hits,omitempty"` // answers that were given again
+	DurationMS *Percentiles        `json:"duration_ms,omitempty"`
+	Tokens     core.Tokens         `json:"tokens"`
+}
+
+// Percentiles has durations of the last executions, in milliseconds.
+type Percentiles struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	Max float64 `json:"max"`
+}
+
+// Summary returns the figures of one session, or of all sessions for "".
+func (l *Ledger) Summary(session string) Summary {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := &l.all
+	if session != "" {
+		if t = l.sessions[session]; t == nil {
+			t = &totals{}
+		}
+	}
+	s := Summary{
+		Session: session, Active: t.active, Total: t.executions, ToolCalls: t.toolCalls, CacheHits: t.cacheHits, Tokens: t.tokens,
+		ByStatus: map[core.Status]int{}, DurationMS: percentiles(t.durations),
+	}
+	for status, n := range t.byStatus {
+		s.ByStatus[status] = n
+	}
+	return s
+}
+
+func percentiles(durations []float64) *Percentiles {
+	if len(durations) == 0 {
+		return nil
+	}
+	sorted := slices.Sorted(slices.Values(durations))
+	rank := func(p float64) float64 { return sorted[int(p*float64(len(sorted)-1)+0.5)] }
+	return &Percentiles{P50: rank(0.5), P95: rank(0.95), Max: sorted[len(sorted)-1]}
+}

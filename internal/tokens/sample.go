@@ -1,0 +1,53 @@
+package tokens
+
+// sample keeps a bounded, evenly spread part of a stream of messages. While
+// the stream fits it keeps all of it; beyond that it keeps a slice of every
+// message, thinner as the stream grows.
+type sample struct {
+	kept  []byte
+	seen  int // bytes
+	every int // bytes of the stream per kept byte
+	skip  int // bytes to pass over before the next slice
+}
+
+// slice sets how many consecutive bytes are kept: enough for whole words.
+const slice = 256
+
+func (s *sample) add(data []byte) {
+	s.every = max(s.every, 1)
+	s.seen += len(data)
+	for len(data) > 0 {
+		if s.skip >= len(data) {
+			s.skip -= len(data)
+			return
+		}
+		data = data[s.skip:]
+		n := min(slice, len(data))
+		s.kept = append(s.kept, data[:n]...)
+		data = data[n:]
+		s.skip = (s.every - 1) * n
+		if len(s.kept) > 2*sampled {
+			s.thin()
+		}
+	}
+}
+
+// thin drops every second slice and halves the rate.
+func (s *sample) thin() {
+	kept := s.kept[:0]
+	for i := 0; i < len(s.kept); i += 2 * slice {
+		kept = append(kept, s.kept[i:min(i+slice, len(s.kept))]...)
+	}
+	s.kept = kept
+	s.every *= 2
+	s.skip = (s.every - 1) * slice
+}
+
+// tokens estimates the tokens of a stream of total bytes.
+func (s *sample) tokens(total int) int {
+	if len(s.kept) == 0 {
+		return 0
+	}
+	n := Estimate(string(s.kept), sampled)
+	return int(float64(n) * float64(total) / float64(len(s.kept)))
+}

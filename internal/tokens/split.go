@@ -1,0 +1,207 @@
+package tokens
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// class is a set of the character classes in the pattern of o200k_base.
+type class uint8
+
+const (
+	upper   class = 1 << iota // \p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}
+	lower                     // \p{Ll}\p{Lm}\p{Lo}\p{M}
+	letter                    // \p{L}
+	number                    // \p{N}
+	newline                   // \r\n
+	space                     // \s
+)
+
+var ascii = func() (table [utf8.RuneSelf]class) {
+	for r := range table {
+		table[r] = classify(rune(r))
+	}
+	return table
+}()
+
+func classify(r rune) class {
+	switch {
+	case r == '\r' || r == '\n':
+		return newline | space
+	case unicode.IsSpace(r):
+		return space
+	case unicode.IsLower(r) && unicode.Is(unicode.Ll, r):
+		return lower | letter
+	case unicode.In(r, unicode.Lu, unicode.Lt):
+		return upper | letter
+	case unicode.IsLetter(r):
+		return upper | lower | letter
+	case unicode.IsMark(r):
+		return upper | lower
+	case unicode.IsNumber(r):
+		return number
+	}
+	return 0
+}
+
+// first returns the class and the length in bytes of the first character of s, which must not be
+// empty.
+func first(s string) (class, int) {
+	if s[0] < utf8.RuneSelf {
+		return ascii[s[0]], 1
+	}
+	r, n := utf8.DecodeRuneInString(s)
+	return classify(r), n
+}
+
+// span returns the length of the longest prefix of s whose characters all have one of the classes.
+func span(s string, of class) int {
+	i := 0
+	for i < len(s) {
+		c, n := first(s[i:])
+		if c&of == 0 {
+			break
+		}
+		i += n
+	}
+	return i
+}
+
+// split is the length of the first match in s, which is not empty, of the pattern by which
+// o200k_base cuts text into pieces; no token goes over their borders. Every text is a row of
+// matches without gaps. The pattern, an alternative a line:
+//
+//	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//	\p{N}{1,3}
+//	 ?[^\s\p{L}\p{N}]+[\r\n/]*
+//	\s*[\r\n]+
+//	\s+(?!\S)
+//	\s+
+func split(s string) int {
+	c, n := first(s)
+	if word := word(s, c, n); word > 0 {
+		return word + contraction(s[word:])
+	}
+	switch {
+	case c&number != 0:
+		return numbers(s)
+	case s[0] == ' ':
+		if more := signs(s[1:]); more > 0 {
+			return 1 + more
+		}
+		return blank(s)
+	case c&space != 0:
+		return blank(s)
+	}
+	return signs(s)
+}
+
+// word returns the length of a match of the first two alternatives without the contraction at their
+// end. c and n are the results of first(s).
+func word(s string, c class, n int) int {
+	leads := c&(newline|letter|number) == 0
+	for _, match := range [...]func(string) int{ending, beginning} {
+		if leads {
+			if rest := match(s[n:]); rest > 0 {
+				return n + rest
+			}
+		}
+		if whole := match(s); whole > 0 {
+			return whole
+		}
+	}
+	return 0
+}
+
+// ending matches upper*lower+.
+func ending(s string) int {
+	i, both := 0, 0 // both: the end of the last character that is of both classes
+	for i < len(s) {
+		c, n := first(s[i:])
+		if c&upper == 0 {
+			break
+		}
+		i += n
+		if c&lower != 0 {
+			both = i
+		}
+	}
+	if more := span(s[i:], lower); more > 0 {
+		return i + more
+	}
+	return both
+}
+
+// beginning matches upper+lower* where ending does not: there is no lower one.
+func beginning(s string) int { return span(s, upper) }
+
+// contraction matches the end of the first two alternatives. The long s counts as an s.
+func contraction(s string) int {
+	if !strings.HasPrefix(s, "'") {
+		return 0
+	}
+	for _, end := range [...]string{"s", "t", "re", "ve", "m", "ll", "d", "\u017f"} {
+		if rest := s[1:]; len(rest) >= len(end) && strings.EqualFold(rest[:len(end)], end) {
+			return 1 + len(end)
+		}
+	}
+	return 0
+}
+
+func numbers(s string) int {
+	i := 0
+	for range 3 {
+		if i == len(s) {
+			break
+		}
+		c, n := first(s[i:])
+		if c&number == 0 {
+			break
+		}
+		i += n
+	}
+	return i
+}
+
+// signs matches [^\s\p{L}\p{N}]+[\r\n/]*.
+func signs(s string) int {
+	i := 0
+	for i < len(s) {
+		c, n := first(s[i:])
+		if c&(space|letter|number) != 0 {
+			break
+		}
+		i += n
+	}
+	if i == 0 {
+		return 0
+	}
+	for i < len(s) && strings.IndexByte("\r\n/", s[i]) >= 0 {
+		i++
+	}
+	return i
+}
+
+// blank matches the last three alternatives.
+func blank(s string) int {
+	end, last, lines := 0, 0, 0 // last: where the last character begins
+	for end < len(s) {
+		c, n := first(s[end:])
+		if c&space == 0 {
+			break
+		}
+		last, end = end, end+n
+		if c&newline != 0 {
+			lines = end
+		}
+	}
+	switch {
+	case lines > 0:
+		return lines
+	case end == len(s) || last == 0:
+		return end
+	}
+	return last
+}

@@ -1,0 +1,178 @@
+package tokens
+
+import (
+	_ "embed"
+	"math"
+)
+
+// vocabularyFile holds the tokens of o200k_base as newVocabulary expects them. It is used where it lies
+// in the program: every sandbox and every command is a start of this program, and decompressing a
+// smaller file cost each of them more than what the command does. TestVocabulary writes it. The tokens
+// come from github.com/openai/tiktoken; o200k_base.LICENSE.
+//
+//go:embed o200k_base.table
+var vocabularyFile string
+
+const (
+	tokens   = 199998
+	slots    = 1 << 19 // of the hash table, a power of two
+	noRank   = math.MaxUint32
+	cellSize = 4 // bytes of a number in a table
+)
+
+// vocabulary finds the rank of a token.
+type vocabulary struct {
+	slots cells  // rank+1 of the token that hashes there, 0 if the slot is free
+	ends  cells  // where the token of a rank ends in text; it starts at the end of the one before
+	text  string // all tokens in the order of their ranks
+}
+
+// cells is a table of little-endian numbers of cellSize bytes.
+type cells string
+
+func (c cells) at(i uint32) uint32 {
+	cell := c[int(i)*cellSize:]
+	_ = cell[cellSize-1] // one check of bounds is enough
+	return uint32(cell[0]) | uint32(cell[1])<<8 | uint32(cell[2])<<16 | uint32(cell[3])<<24
+}
+
+var o200k = newVocabulary(vocabularyFile)
+
+// newVocabulary returns the vocabulary in file: slots, ends and text, one after the other. It copies
+// nothing.
+func newVocabulary(file string) vocabulary {
+	const ends, text = cellSize * slots, cellSize * (slots + tokens)
+	return vocabulary{slots: cells(file[:ends]), ends: cells(file[ends:text]), text: file[text:]}
+}
+
+// rank is the rank of the token that is spelled so, or noRank.
+func (v *vocabulary) rank(spelled string) uint32 {
+	for slot := slotOf(spelled); ; slot = (slot + 1) % slots {
+		rank := v.slots.at(slot)
+		if rank == 0 {
+			return noRank
+		}
+		if v.token(rank-1) == spelled {
+			return rank - 1
+		}
+	}
+}
+
+// token is the token of a rank.
+func (v *vocabulary) token(rank uint32) string {
+	start := uint32(0)
+	if rank > 0 {
+		start = v.ends.at(rank - 1)
+	}
+	return v.text[start:v.ends.at(rank)]
+}
+
+// slotOf returns the slot where the search for a token begins: FNV-1a, folded.
+func slotOf(s string) uint32 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return uint32(h^h>>32) % slots
+}
+
+// count is the number of tokens of a piece of text that split found.
+func (v *vocabulary) count(piece string) int {
+	if len(piece) == 1 || v.rank(piece) != noRank {
+		return 1
+	}
+	return v.merge(piece)
+}
+
+// merge is how many tokens byte pair encoding leaves of a piece: the neighbours whose joint token
+// has the lowest rank become one, the leftmost first, until no two neighbours are a token. A
+// queue of them keeps a piece of n bytes at n log n steps.
+func (v *vocabulary) merge(piece string) int {
+	n := int32(len(piece))
+	parts := make([]part, n+1) // the last is the end
+	for i := range parts {
+		parts[i] = part{prev: int32(i) - 1, next: int32(i) + 1, rank: noRank}
+	}
+	var waiting pairs
+	look := func(i int32) {
+		second := parts[i].next
+		if second >= n {
+			parts[i].rank = noRank
+			return
+		}
+		parts[i].rank = v.rank(piece[i:parts[second].next])
+		if parts[i].rank != noRank {
+			waiting.push(pair{parts[i].rank, i})
+		}
+	}
+	for i := range n {
+		look(i)
+	}
+	left := int(n)
+	for len(waiting) > 0 {
+		p := waiting.pop()
+		if parts[p.at].rank != p.rank {
+			continue // it has another neighbour since
+		}
+		gone := parts[p.at].next
+		parts[gone].rank = noRank
+		parts[p.at].next = parts[gone].next
+		parts[parts[gone].next].prev = p.at
+		left--
+		look(p.at)
+		if before := parts[p.at].prev; before >= 0 {
+			look(before)
+		}
+	}
+	return left
+}
+
+// part is a piece's part that starts at its own index.
+type part struct {
+	prev, next int32
+	rank       uint32 // of the token that it and the next would be
+}
+
+type pair struct {
+	rank uint32
+	at   int32
+}
+
+func (p pair) before(q pair) bool { return p.rank < q.rank || p.rank == q.rank && p.at < q.at }
+
+// pairs is a heap; the pair to be merged next is the first.
+type pairs []pair
+
+func (h *pairs) push(p pair) {
+	q := append(*h, p)
+	i := len(q) - 1
+	for i > 0 && p.before(q[(i-1)/2]) {
+		q[i] = q[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	q[i] = p
+	*h = q
+}
+
+func (h *pairs) pop() pair {
+	q := *h
+	first, last := q[0], q[len(q)-1]
+	q = q[:len(q)-1]
+	*h = q
+	i := 0
+	for {
+		child := 2*i + 1
+		if child+1 < len(q) && q[child+1].before(q[child]) {
+			child++
+		}
+		if child >= len(q) || !q[child].before(last) {
+			break
+		}
+		q[i] = q[child]
+		i = child
+	}
+	if len(q) > 0 {
+		q[i] = last
+	}
+	return first
+}

@@ -1,9 +1,0 @@
-//go:build !windows
-
-package upstream
-
-func inheritedNames() []string {
-	return []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TMPDIR", "TZ"}
-}
-
-func sameVariable(a, b string) bool { return a == b }
