@@ -14,7 +14,7 @@ import (
 // realDefinitions are those of real servers, and those in the folder that
 // RETORT_CATALOGS names, by the name of their file.
 func realDefinitions(t testing.TB) map[string][]json.RawMessage {
-	files, _ := filepath.Glob("../pipeline/emit/testdata/catalog/*.json")
+	files, _ := filepath.Glob("../pipeline/bindings/testdata/catalog/*.json")
 	if folder := os.Getenv("RETORT_CATALOGS"); folder != "" {
 		more, _ := filepath.Glob(filepath.Join(folder, "*.json"))
 		files = append(files, more...)

@@ -58,7 +58,7 @@ func (a anything) String() string        { return string(a) }
 // folder that RETORT_CATALOGS names.
 func inputSchemas(tb testing.TB) map[string]json.RawMessage {
 	tb.Helper()
-	files, _ := filepath.Glob("../pipeline/emit/testdata/catalog/*.json")
+	files, _ := filepath.Glob("../../pipeline/bindings/testdata/catalog/*.json")
 	if folder := os.Getenv("RETORT_CATALOGS"); folder != "" {
 		more, _ := filepath.Glob(filepath.Join(folder, "*.json"))
 		files = append(files, more...)

@@ -10,7 +10,7 @@ import (
 // texts of the tools of real servers, and of those in the folder that RETORT_CATALOGS
 // names, by server and tool.
 func realTexts(t testing.TB) map[string][]string {
-	files, _ := filepath.Glob("../../pipeline/emit/testdata/catalog/*.json")
+	files, _ := filepath.Glob("../../pipeline/bindings/testdata/catalog/*.json")
 	if folder := os.Getenv("RETORT_CATALOGS"); folder != "" {
 		more, _ := filepath.Glob(filepath.Join(folder, "*.json"))
 		files = append(files, more...)

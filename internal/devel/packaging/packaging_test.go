@@ -22,7 +22,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-const root = "../.."
+const root = "../../.."
 
 var platforms = []Platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"}}
 

@@ -80,7 +80,7 @@ func TestWanted(t *testing.T) {
 }
 
 func TestRoot(t *testing.T) {
-	if _, err := os.Stat(filepath.Join(Root(t), "internal", "testenv", "testenv.go")); err != nil {
+	if _, err := os.Stat(filepath.Join(Root(t), "internal", "devel", "testenv", "testenv.go")); err != nil {
 		t.Error(err)
 	}
 }

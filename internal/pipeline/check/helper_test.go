@@ -40,7 +40,7 @@ func demoTools(t testing.TB) *core.Toolset {
 	var servers []*core.Server
 	var names []string
 	for _, name := range []string{"calendar", "chat", "crm", "database", "drive", "files", "issues", "mail", "sheets"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "demo", "tools", name+".json"))
+		text, err := os.ReadFile(filepath.Join("..", "..", "devel", "demo", "tools", name+".json"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -156,7 +156,7 @@ func TestLockFilesAreClean(t *testing.T) {
 	s := New(Options{})
 	total := 0
 	for _, name := range []string{"npm", "npm22", "npm-runtimes"} {
-		raw, err := os.ReadFile("../../testdata/" + name + "/package-lock.json")
+		raw, err := os.ReadFile("../../../testdata/" + name + "/package-lock.json")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestLockFilesAreClean(t *testing.T) {
 			t.Errorf("%s: %s %q", name, x.Type, x.Text)
 		}
 	}
-	raw, err := os.ReadFile("../../go.sum")
+	raw, err := os.ReadFile("../../../go.sum")
 	if err != nil {
 		t.Fatal(err)
 	}

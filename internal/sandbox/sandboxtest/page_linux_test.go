@@ -28,7 +28,7 @@ var backends = []struct {
 
 // TestPage holds the table of docs/isolation.md to what is tried.
 func TestPage(t *testing.T) {
-	const page, from, to = "../../../../docs/isolation.md", "<!-- tried -->\n", "<!-- end of tried -->"
+	const page, from, to = "../../../docs/isolation.md", "<!-- tried -->\n", "<!-- end of tried -->"
 	data, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ var drivers = []string{"qemu", "firecracker"}
 func optionsHere(t testing.TB, driver string) Options {
 	t.Helper()
 	path := testenv.Need(t, driver)
-	kernel, err := filepath.Abs("../../../../testdata/kernel")
+	kernel, err := filepath.Abs("../../../testdata/kernel")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func checkDeclaration(t *testing.T, c *Checker, tool *core.Tool) {
 	}
 }
 
-func TestCatalog(t *testing.T) { checkCatalog(t, catalog(t, "../../emit/testdata/catalog/*.json")) }
+func TestCatalog(t *testing.T) { checkCatalog(t, catalog(t, "../../bindings/testdata/catalog/*.json")) }
 
 func TestCatalogs(t *testing.T) {
 	dir := os.Getenv("RETORT_CATALOGS")
