@@ -171,7 +171,7 @@ list_sandboxes() {
 # os/exec or the engine.
 list_race() {
   go list -f '{{.ImportPath}}{{"\t.\t"}}{{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}} ' ./... |
-    grep -vE '\t.*(os/exec|retort|retort/internal/sandbox/[a-z/]*|retort/internal/sandbox/guest) ' | cut -f1,2
+    grep -vE '\t.*(os/exec|retort|retort/internal/sandbox/((process|docker|gvisor|vm|confine|warmpool|procgroup|hostcmd|interpreter|sandboxtest)[a-z/]*|guest)) ' | cut -f1,2
 }
 
 # run_sandboxes [FLAGS] runs the tests that list_sandboxes lists, one package per core at a time.
