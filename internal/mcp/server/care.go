@@ -16,8 +16,6 @@ type care struct {
 	FilesystemScope string          `json:"filesystem_scope"`
 }
 
-var careNames = []string{"force_approval", "memory_limit", "allow_network", "filesystem_scope"}
-
 // ask puts what is asked for into a request.
 func (c care) ask(r *core.Request) error {
 	r.ForceApproval, r.AllowNetwork, r.FilesystemScope = c.ForceApproval, c.AllowNetwork, c.FilesystemScope

@@ -157,7 +157,7 @@ func (d *direct) offered() (all []named) {
 		}
 	}
 	for i, n := range all {
-		if count[n.name] > 1 || slices.Contains(names, n.name) {
+		if count[n.name] > 1 || isModelTool(n.name) {
 			all[i].name = n.tool.Server + "__" + n.name
 			all[i].definition = withMember(n.definition, "name", all[i].name)
 		}
@@ -275,7 +275,7 @@ func (d *direct) lists(next mcp.MethodHandler) mcp.MethodHandler {
 
 // await waits for servers that are starting if a tool is named that nobody has yet.
 func (d *direct) await(ctx context.Context, name string) {
-	if _, known := d.known(name); !known && !slices.Contains(names, name) {
+	if _, known := d.known(name); !known && !isModelTool(name) {
 		d.passer.Awaited(ctx, awaited)
 		d.sync()
 	}

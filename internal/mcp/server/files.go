@@ -14,7 +14,7 @@ func (s *Server) writeFile(_ context.Context, req *mcp.CallToolRequest) (any, er
 		Append   bool   `json:"append"`
 		Session  string `json:"session"`
 	}
-	if err := arguments(req, &a, "path", "content", "encoding", "append", "session"); err != nil {
+	if err := arguments(req, &a); err != nil {
 		return nil, err
 	}
 	if err := required("path", a.Path); err != nil {
@@ -31,7 +31,7 @@ func (s *Server) readFile(_ context.Context, req *mcp.CallToolRequest) (any, err
 		Encoding string `json:"encoding"`
 		Session  string `json:"session"`
 	}
-	if err := arguments(req, &a, "path", "offset", "limit", "encoding", "session"); err != nil {
+	if err := arguments(req, &a); err != nil {
 		return nil, err
 	}
 	if err := required("path", a.Path); err != nil {
@@ -55,7 +55,7 @@ func (s *Server) listFiles(_ context.Context, req *mcp.CallToolRequest) (any, er
 		Glob    string `json:"glob"`
 		Session string `json:"session"`
 	}
-	if err := arguments(req, &a, "path", "glob", "session"); err != nil {
+	if err := arguments(req, &a); err != nil {
 		return nil, err
 	}
 	return s.engine.ListFiles(a.Session, a.Path, a.Glob)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,31 +16,9 @@ import (
 	"retort/internal/core"
 )
 
-func (s *Server) handlers() map[string]handler {
-	return map[string]handler{
-		"search_tools":        s.search,
-		"get_tool_definition": s.describe,
-		"execute_code":        s.execute,
-		"execute_task":        s.task,
-		"call_tool":           s.call,
-		"resume_execution":    s.resume,
-		"get_execution_stats": s.stats,
-		"sanitize_pii":        s.sanitize,
-		"restore_pii":         s.restore,
-		"save_skill":          s.saveSkill,
-		"load_skill":          s.loadSkill,
-		"list_skills":         s.listSkills,
-		"execute_skill":       s.executeSkill,
-
-		"write_workspace_file": s.writeFile,
-		"read_workspace_file":  s.readFile,
-		"list_workspace_files": s.listFiles,
-	}
-}
-
-// arguments decodes a call's arguments strictly: a name that the schema does
-// not have is an error that says which name was meant.
-func arguments(req *mcp.CallToolRequest, into any, known ...string) error {
+// arguments decodes the arguments of a call into a struct. An argument that the struct has no field for is an error
+// that says which one was probably meant.
+func arguments(req *mcp.CallToolRequest, into any) error {
 	raw := req.Params.Arguments
 	if len(bytes.TrimSpace(raw)) == 0 {
 		raw = json.RawMessage("{}")
@@ -48,6 +27,7 @@ func arguments(req *mcp.CallToolRequest, into any, known ...string) error {
 	if err := json.Unmarshal(raw, &given); err != nil {
 		return core.Errorf(core.KindInvalidArguments, "mcpserver", "the arguments must be one JSON object")
 	}
+	known := argumentNames(reflect.TypeOf(into).Elem())
 	for name := range given {
 		if err := checkName(name, known); err != nil {
 			return err
@@ -57,6 +37,19 @@ func arguments(req *mcp.CallToolRequest, into any, known ...string) error {
 		return core.Errorf(core.KindInvalidArguments, "mcpserver", "%s", typeMessage(err))
 	}
 	return nil
+}
+
+// argumentNames returns the JSON names of a struct's fields, with those of embedded structs.
+func argumentNames(t reflect.Type) (names []string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous {
+			names = append(names, argumentNames(f.Type)...)
+		} else {
+			names = append(names, f.Tag.Get("json"))
+		}
+	}
+	return names
 }
 
 func checkName(name string, known []string) error {
@@ -108,7 +101,7 @@ func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest) (any, err
 		Category string      `json:"category"`
 		Limit    int         `json:"limit"`
 	}
-	if err := arguments(req, &a, "query", "detail_level", "server", "category", "limit"); err != nil {
+	if err := arguments(req, &a); err != nil {
 		return nil, err
 	}
 	return s.engine.Search(ctx, core.Query{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit})
@@ -121,7 +114,7 @@ func (s *Server) describe(ctx context.Context, req *mcp.CallToolRequest) (any, e
 		Category string        `json:"category"`
 		Language core.Language `json:"language"`
 	}
-	if err := arguments(req, &a, "name", "names", "category", "language"); err != nil {
+	if err := arguments(req, &a); err != nil {
 		return nil, err
 	}
 	names := a.Names
@@ -160,7 +153,7 @@ func program(req *mcp.CallToolRequest) (r core.Request, err error) {
 		DryRun    bool          `json:"dry_run"`
 		care
 	}
-	if err := arguments(req, &a, append([]string{"code", "language", "timeout_ms", "sandbox", "session", "dry_run"}, careNames...)...); err != nil {
+	if err := arguments(req, &a); err != nil {
 		return r, err
 	}
 	if err := required("code", a.Code); err != nil {
@@ -186,7 +179,7 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (any, error
 	if req.Params.RequestState != "" {
 		return s.answered(ctx, req)
 	}
-	if err := arguments(req, &a, "name", "arguments"); err != nil {
+	if err := arguments(req, &a); err != nil {
 		return nil, err
 	}
 	if err := required("name", a.Name); err != nil {
@@ -203,7 +196,7 @@ func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest) (any, err
 	if req.Params.RequestState != "" {
 		return s.answered(ctx, req)
 	}
-	if err := arguments(req, &a, "execution_id"); err != nil {
+	if err := arguments(req, &a); err != nil {
 		return nil, err
 	}
 	if err := required("execution_id", a.ID); err != nil {
@@ -216,7 +209,7 @@ func (s *Server) stats(ctx context.Context, req *mcp.CallToolRequest) (any, erro
 	var a struct {
 		Session string `json:"session"`
 	}
-	if err := arguments(req, &a, "session"); err != nil {
+	if err := arguments(req, &a); err != nil {
 		return nil, err
 	}
 	return s.engine.Stats(ctx, a.Session), nil
@@ -250,7 +243,7 @@ func text(req *mcp.CallToolRequest) (string, error) {
 	var a struct {
 		Text string `json:"text"`
 	}
-	if err := arguments(req, &a, "text"); err != nil {
+	if err := arguments(req, &a); err != nil {
 		return "", err
 	}
 	return a.Text, required("text", a.Text)

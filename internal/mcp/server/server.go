@@ -95,24 +95,8 @@ func New(e Engine, o Options) (*Server, error) {
 		// What is listed is what one principal may see.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
-	handlers := s.handlers()
-	for i, name := range names {
-		handle, built := handlers[name]
-		if o.Lean && i >= lean || !built {
-			continue
-		}
-		d, err := define(name)
-		if err != nil {
-			return nil, fmt.Errorf("mcpserver: %w", err)
-		}
-		s.mcp.AddTool(d.tool(), s.serve(handle))
-	}
-	if o.Lean {
-		d, err := define("resume_execution")
-		if err != nil {
-			return nil, fmt.Errorf("mcpserver: %w", err)
-		}
-		s.offerResume = sync.OnceFunc(func() { s.mcp.AddTool(d.tool(), s.serve(s.resume)) })
+	if err := s.addTools(o.Lean); err != nil {
+		return nil, fmt.Errorf("mcpserver: %w", err)
 	}
 	s.mcp.AddReceivingMiddleware(explainMissing)
 	s.passes()
@@ -124,12 +108,23 @@ func New(e Engine, o Options) (*Server, error) {
 	return s, nil
 }
 
-func (d definition) tool() *mcp.Tool {
-	t := &mcp.Tool{Name: d.Name, Description: d.Description, InputSchema: d.InputSchema}
-	if d.ReadOnly {
-		t.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
+// addTools offers the tools of the full or the lean surface. The lean surface offers resume_execution only once an
+// execution is pending.
+func (s *Server) addTools(lean bool) error {
+	for i, t := range s.modelTools() {
+		d, err := t.definition()
+		if err != nil {
+			return err
+		}
+		add := func() { s.mcp.AddTool(d, s.serve(t.handle)) }
+		switch {
+		case !lean || i < leanTools:
+			add()
+		case t.name == "resume_execution":
+			s.offerResume = sync.OnceFunc(add)
+		}
 	}
-	return t
+	return nil
 }
 
 // maxLine bounds one message from the client.
@@ -206,8 +201,8 @@ func explainMissing(next mcp.MethodHandler) mcp.MethodHandler {
 		if err == nil || !ok {
 			return result, err
 		}
-		if d, known := define(call.Params.Name); known == nil {
-			return nil, fmt.Errorf("%w (%s is not offered by this version or surface of Retort)", err, d.Name)
+		if name := call.Params.Name; isModelTool(name) {
+			return nil, fmt.Errorf("%w (%s is not offered by this version or surface of Retort)", err, name)
 		}
 		return result, err
 	}

@@ -21,7 +21,7 @@ func (s *Server) saveSkill(ctx context.Context, req *mcp.CallToolRequest) (any, 
 	if req.Params.RequestState != "" {
 		return s.answered(ctx, req)
 	}
-	if err := arguments(req, &a, "name", "code", "description", "language", "tags"); err != nil {
+	if err := arguments(req, &a); err != nil {
 		return nil, err
 	}
 	for _, given := range [][2]string{{"name", a.Name}, {"code", a.Code}, {"description", a.Description}} {
@@ -42,7 +42,7 @@ func (s *Server) loadSkill(_ context.Context, req *mcp.CallToolRequest) (any, er
 		Name    string `json:"name"`
 		Version string `json:"version"`
 	}
-	if err := arguments(req, &a, "name", "version"); err != nil {
+	if err := arguments(req, &a); err != nil {
 		return nil, err
 	}
 	if err := required("name", a.Name); err != nil {
@@ -56,7 +56,7 @@ func (s *Server) listSkills(_ context.Context, req *mcp.CallToolRequest) (any, e
 		Query string   `json:"query"`
 		Tags  []string `json:"tags"`
 	}
-	if err := arguments(req, &a, "query", "tags"); err != nil {
+	if err := arguments(req, &a); err != nil {
 		return nil, err
 	}
 	list, err := s.engine.ListSkills(a.Query, a.Tags)
@@ -76,7 +76,7 @@ func (s *Server) executeSkill(ctx context.Context, req *mcp.CallToolRequest) (an
 	if req.Params.RequestState != "" {
 		return s.answered(ctx, req)
 	}
-	if err := arguments(req, &a, "name", "function", "arguments", "timeout_ms", "session", "dry_run"); err != nil {
+	if err := arguments(req, &a); err != nil {
 		return nil, err
 	}
 	if err := required("name", a.Name); err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // The surface towards the model is text under review: each tool has a
@@ -17,41 +19,61 @@ var surface embed.FS
 //go:embed instructions.md
 var instructions string
 
-// definition is one tool as the model sees it.
-type definition struct {
-	Name        string
-	Description string
-	InputSchema json.RawMessage
-	ReadOnly    bool
+// modelTool is a tool that Retort itself offers to clients.
+type modelTool struct {
+	name     string
+	readOnly bool
+	handle   handler
 }
 
-// names lists every tool of the surface in the order that the model sees,
-// those that every client needs first.
-var names = []string{
-	"search_tools", "get_tool_definition", "execute_code", "call_tool", "get_execution_stats",
-	"save_skill", "load_skill", "list_skills", "execute_skill", "sanitize_pii", "restore_pii",
-	"write_workspace_file", "read_workspace_file", "list_workspace_files", "execute_task", "resume_execution",
-}
-
-// lean is how many of names the lean surface offers.
-const lean = 4
-
-var readOnly = []string{"search_tools", "get_tool_definition", "get_execution_stats", "load_skill", "list_skills", "read_workspace_file", "list_workspace_files"}
-
-func define(name string) (definition, error) {
-	description, err := surface.ReadFile("tools/" + name + ".md")
-	if err != nil {
-		return definition{}, err
+// modelTools returns every tool in the order in which clients list them, those that every client needs first. The lean
+// surface has the first leanTools of them.
+func (s *Server) modelTools() []modelTool {
+	return []modelTool{
+		{"search_tools", true, s.search},
+		{"get_tool_definition", true, s.describe},
+		{"execute_code", false, s.execute},
+		{"call_tool", false, s.call},
+		{"get_execution_stats", true, s.stats},
+		{"save_skill", false, s.saveSkill},
+		{"load_skill", true, s.loadSkill},
+		{"list_skills", true, s.listSkills},
+		{"execute_skill", false, s.executeSkill},
+		{"sanitize_pii", false, s.sanitize},
+		{"restore_pii", false, s.restore},
+		{"write_workspace_file", false, s.writeFile},
+		{"read_workspace_file", true, s.readFile},
+		{"list_workspace_files", true, s.listFiles},
+		{"execute_task", false, s.task},
+		{"resume_execution", false, s.resume},
 	}
-	schema, err := surface.ReadFile("tools/" + name + ".json")
+}
+
+const leanTools = 4
+
+// isModelTool reports whether Retort itself has a tool of this name.
+func isModelTool(name string) bool {
+	return slices.ContainsFunc((*Server)(nil).modelTools(), func(t modelTool) bool { return t.name == name })
+}
+
+// definition returns the tool as clients list it.
+func (t modelTool) definition() (*mcp.Tool, error) {
+	description, err := surface.ReadFile("tools/" + t.name + ".md")
 	if err != nil {
-		return definition{}, err
+		return nil, err
+	}
+	schema, err := surface.ReadFile("tools/" + t.name + ".json")
+	if err != nil {
+		return nil, err
 	}
 	if !json.Valid(schema) {
-		return definition{}, fmt.Errorf("tools/%s.json is not JSON", name)
+		return nil, fmt.Errorf("tools/%s.json is not JSON", t.name)
 	}
-	return definition{
-		Name: name, Description: strings.TrimSpace(string(description)),
-		InputSchema: json.RawMessage(strings.TrimSpace(string(schema))), ReadOnly: slices.Contains(readOnly, name),
-	}, nil
+	d := &mcp.Tool{
+		Name: t.name, Description: strings.TrimSpace(string(description)), InputSchema: json.RawMessage(strings.TrimSpace(string(schema))),
+	}
+	if t.readOnly {
+		d.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
+	}
+	return d, nil
 }

@@ -2,24 +2,29 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"retort/internal/core"
 	"retort/internal/tokens"
 )
 
 // The bounds are promises of the surface: a client pays for the list in every
 // session.
 func TestToolListStaysSmall(t *testing.T) {
-	for surface, c := range map[string]struct{ tools, tokens int }{"full": {len(names), 1200}, "lean": {lean, 500}} {
+	all := (*Server)(nil).modelTools()
+	for surface, c := range map[string]struct{ tools, tokens int }{"full": {len(all), 1200}, "lean": {leanTools, 500}} {
 		var list mcp.ListToolsResult
-		for _, name := range names[:c.tools] {
-			d, err := define(name)
+		for _, tool := range all[:c.tools] {
+			d, err := tool.definition()
 			if err != nil {
 				t.Fatal(err)
 			}
-			list.Tools = append(list.Tools, d.tool())
+			list.Tools = append(list.Tools, d)
 		}
 		text, err := json.Marshal(list)
 		if err != nil {
@@ -35,5 +40,36 @@ func TestToolListStaysSmall(t *testing.T) {
 		t.Errorf("the instructions have %d tokens, they must stay under 150", n)
 	} else {
 		t.Logf("instructions: %d tokens", n)
+	}
+}
+
+// TestSchemasMatchHandlers checks that every tool takes each argument of its schema, and refuses others.
+func TestSchemasMatchHandlers(t *testing.T) {
+	s, err := New(newEngine(), Options{Version: "0.0.0-test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range s.modelTools() {
+		d, err := tool.definition()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var schema struct{ Properties map[string]any }
+		if err := json.Unmarshal(d.InputSchema.(json.RawMessage), &schema); err != nil {
+			t.Fatal(err)
+		}
+		params := &mcp.CallToolParamsRaw{Name: tool.name, Arguments: json.RawMessage(`{"qqqqqqqqqqqqqqqq": null}`)} // like no other name
+		_, err = tool.handle(t.Context(), &mcp.CallToolRequest{Session: &mcp.ServerSession{}, Params: params})
+		var refused *core.Error
+		if !errors.As(err, &refused) || !strings.HasPrefix(refused.Message, "there is no argument") {
+			t.Errorf("%s: an unknown argument was not refused: %v", tool.name, err)
+			continue
+		}
+		taken := strings.Fields(strings.Trim(strings.TrimPrefix(refused.Hint, "arguments: "), "[]"))
+		for name := range schema.Properties {
+			if !slices.Contains(taken, name) {
+				t.Errorf("%s: the schema has %s, but the tool takes only %v", tool.name, name, taken)
+			}
+		}
 	}
 }

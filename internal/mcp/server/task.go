@@ -40,7 +40,7 @@ func taskAskedFor(req *mcp.CallToolRequest) (core.Task, error) {
 		Inputs        json.RawMessage `json:"inputs"`
 		Status        string          `json:"status"`
 	}
-	if err := arguments(req, &a, "task", "id", "code", "language", "required_tools", "inputs", "description", "requiredTools", "status"); err != nil {
+	if err := arguments(req, &a); err != nil {
 		return core.Task{}, err
 	}
 	if err := checkTaskObject(a.Task != "" && a.Description != "", a.Tools != nil && a.RequiredTools != nil, a.Status); err != nil {
