@@ -16,6 +16,7 @@ import (
 	"retort/internal/core"
 	"retort/internal/policy"
 	"retort/internal/policy/cel"
+	"retort/internal/privacy/pii"
 )
 
 // Switch is a yes or no that knows whether anybody said it.
@@ -184,10 +185,12 @@ const (
 	PIIOff    PIIMode = "off"
 )
 
-// piiTypes are the types of personal data that settings can name without adding them.
-func piiTypes() []string {
-	return []string{"email", "phone", "credit_card", "ssn", "name", "company", "iban", "ip", "address", "secret",
-		"mac", "wallet", "national_id", "passport", "driving_licence", "date_of_birth"}
+// piiTypes returns the types of personal data that settings can name without defining them.
+func piiTypes() (names []string) {
+	for _, t := range pii.Types() {
+		names = append(names, string(t))
+	}
+	return names
 }
 
 // ResourceLimits bound one execution; zero fields are not stated.
@@ -576,8 +579,8 @@ func piiType(s *string) into {
 func further(read into) into {
 	return func(r *reader, n *node) {
 		r.piiTypes = piiTypes()
-		if pii := n.find("pii"); pii != nil {
-			if types := pii.value.find("types"); types != nil {
+		if section := n.find("pii"); section != nil {
+			if types := section.value.find("types"); types != nil {
 				for _, e := range types.value.entries {
 					if !slices.Contains(r.piiTypes, e.key.text) {
 						r.piiTypes = append(r.piiTypes, e.key.text)

@@ -1,15 +1,26 @@
 package bindings
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"retort/internal/privacy/pii"
+)
 
 // sealedDoc stands before the namespace of types.
 const sealedDoc = "/** What is sealed stands as a token, such as [EMAIL_1]: it compares and groups like the value, and has none of its letters. */\n"
 
-// sealedTypes are the types of personal data that have a name of their own in the
-// namespace pii.
-var sealedTypes = []string{
-	"email", "phone", "credit_card", "ssn", "name", "company", "iban", "ip", "address", "secret",
-	"mac", "wallet", "national_id", "passport", "driving_licence", "date_of_birth",
+// sealedNames returns the TypeScript namespace pii, without the word declare before it. Each built-in type of personal
+// data has an alias in it.
+func sealedNames() string {
+	var b strings.Builder
+	b.WriteString("namespace pii {\n  type Sealed<T extends string> = string & { readonly __sealed?: T };\n")
+	for _, t := range pii.Types() {
+		fmt.Fprintf(&b, "  type %s = Sealed<%s>;\n", pascal(camel(string(t))), quote(string(t)))
+	}
+	b.WriteString("}\n")
+	return b.String()
 }
 
 // seal marks the strings that a property of an answer holds, alone or in a list.
@@ -44,7 +55,7 @@ func sealedName(typ string) string {
 	switch {
 	case typ == "":
 		return "string"
-	case slices.Contains(sealedTypes, typ):
+	case slices.Contains(pii.Types(), pii.Type(typ)):
 		return "pii." + pascal(camel(typ))
 	}
 	return "pii.Sealed<" + quote(typ) + ">"

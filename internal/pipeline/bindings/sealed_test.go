@@ -34,11 +34,16 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// All types that there are have a name, in programs and in generated files.
+// TestSealedTypes checks that each built-in type of personal data has an alias, and that wrappers use it.
 func TestSealedTypes(t *testing.T) {
+	for _, want := range []string{`type Email = Sealed<"email">;`, `type NationalId = Sealed<"national_id">;`} {
+		if !strings.Contains(sealedNames(), want) {
+			t.Errorf("no %s in %s", want, sealedNames())
+		}
+	}
 	for _, typ := range pii.Types() {
 		name := strings.TrimPrefix(sealedName(string(typ)), "pii.")
-		if !strings.Contains(sealedNames, "  type "+name+` = Sealed<"`+string(typ)+`">;`) {
+		if !strings.Contains(sealedNames(), "  type "+name+` = Sealed<"`+string(typ)+`">;`) {
 			t.Errorf("there is no %s", name)
 		}
 	}

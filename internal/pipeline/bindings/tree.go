@@ -20,11 +20,6 @@ var clientPy string
 //go:embed globals.d.ts
 var globals string
 
-// sealedNames is the namespace pii of types, without the word declare before it.
-//
-//go:embed sealed.ts.txt
-var sealedNames string
-
 //go:embed modules.d.ts
 var modules string
 
@@ -40,7 +35,7 @@ func Commands() string { return commands }
 // to its interface Servers.
 func Ambient() string {
 	var b strings.Builder
-	b.WriteString(globals + "\n" + sealedDoc + "declare " + sealedNames + "\n" + modules)
+	b.WriteString(globals + "\n" + sealedDoc + "declare " + sealedNames() + "\n" + modules)
 	for _, m := range nodeModule.FindAllStringSubmatch(modules, -1) {
 		b.WriteString("\ndeclare module " + quote(m[1]) + " {\n  export * from \"node:" + m[1] + "\";\n  export { default } from \"node:" + m[1] + "\";\n}\n")
 	}
@@ -198,7 +193,7 @@ func files(ts *core.Toolset, lang core.Language) iter.Seq[file] {
 func scriptFiles(ts *core.Toolset) iter.Seq[file] {
 	folders := Folders(ts, core.TypeScript)
 	return func(yield func(file) bool) {
-		ok := yield(file{"client.ts", func() string { return clientTS + "\n" + sealedDoc + "export declare " + sealedNames }}) &&
+		ok := yield(file{"client.ts", func() string { return clientTS + "\n" + sealedDoc + "export declare " + sealedNames() }}) &&
 			yield(file{serversFolder + "/index.ts", func() string { return serversIndex(ts, folders) }})
 		for _, s := range ts.Servers {
 			ok = ok && serverFiles(s, path.Join(serversFolder, folders[s.Name]), yield)

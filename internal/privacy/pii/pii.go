@@ -31,9 +31,12 @@ const (
 	DateOfBirth Type = "date_of_birth"
 )
 
-// Types lists all types.
+// Types returns all built-in types. It is the only list of them: settings, types of wrappers and modes are made from it.
 func Types() []Type {
-	return []Type{Email, Phone, CreditCard, SSN, Name, Company, IBAN, IP, Address, Secret, MAC, Wallet, NationalID, Passport, Licence, DateOfBirth}
+	return []Type{
+		Email, Phone, CreditCard, SSN, Name, Company, IBAN, IP, Address, Secret, MAC, Wallet, NationalID, Passport, Licence,
+		DateOfBirth,
+	}
 }
 
 // Finding is a piece of a text that is personal. Start and End are offsets in
