@@ -39,7 +39,7 @@ var layers = []struct {
 	{"internal/sandbox/guest/nodejs", []string{"internal/sandbox/guest/js"}, "files, and how a process is started that reads them"},
 	{"internal/sandbox/guest/python", nil, "text that runs on the other side of the wall"},
 	{"internal/base/reaper", nil, "a process of its own that must outlive every accident"},
-	{"internal/pipeline", []string{"internal/pipeline/...", "internal/base/deadline", "internal/sandbox", "internal/egress", "internal/tokens", "internal/privacy/redact", "internal/policy", "internal/skills", "internal/workspace"}, "knows the order of the phases, and no implementation behind them"},
+	{"internal/pipeline", []string{"internal/pipeline/...", "internal/base/canonjson", "internal/base/deadline", "internal/sandbox", "internal/egress", "internal/tokens", "internal/privacy/redact", "internal/policy", "internal/skills", "internal/workspace"}, "knows the order of the phases, and no implementation behind them"},
 	{"internal/pipeline/search", []string{"internal/pipeline/search/index", "internal/base/seal"}, "declares the interfaces it needs; opens the file of its vectors as all files of a home are"},
 	{"internal/pipeline/search/index", nil, "pure: words in, ranking out"},
 	{"internal/pipeline/bindings", []string{"internal/privacy/pii"}, "pure: schema in, text out"},
@@ -70,9 +70,10 @@ var layers = []struct {
 	{"internal/privacy/pii", []string{"internal/privacy/offsets"}, "pure: bytes and a vault in, bytes out; who keeps values is given to it"},
 	{"internal/policy/cel", nil, "pure: an expression and values in, a value out"},
 	{"internal/mcp/headers", nil, "headers, schemas and arguments in, what is wrong with them out; both edges of the protocol have the same rules"},
+	{"internal/base/canonjson", nil, "pure: JSON in, its canonical form out"},
 	{"internal/base/jsonscan", nil, "pure: bytes in, tokens out"},
 	{"internal/base/jsonschema", nil, "pure: schema and value in, violations out"},
-	{"internal/pipeline/relay", []string{"internal/base/deadline", "internal/base/jsonscan", "internal/sandbox", "internal/policy", "internal/base/jsonschema"}, "a chain of guards around a Host; what answers in the end is given to it"},
+	{"internal/pipeline/relay", []string{"internal/base/canonjson", "internal/base/deadline", "internal/base/jsonscan", "internal/sandbox", "internal/policy", "internal/base/jsonschema"}, "a chain of guards around a Host; what answers in the end is given to it"},
 	{"internal/pipeline/report", []string{"internal/sandbox", "internal/tokens"}, "turns what a sandbox reports into what the model sees"},
 	{"internal/catalog", []string{"internal/catalog/sanitize", "internal/catalog/infer", "internal/pipeline/bindings", "internal/base/seal"}, "keeps definitions; where they come from is an interface"},
 	{"internal/catalog/sanitize", nil, "pure: text in, findings out"},
@@ -82,7 +83,7 @@ var layers = []struct {
 	{"internal/mcp/client", []string{"internal/base/deadline", "internal/mcp/headers", "internal/base/jsonscan", "internal/base/memory", "internal/base/reaper"}, "speaks MCP to the user's servers and knows nothing of programs"},
 	{"internal/mcp/client/oauth", []string{"internal/base/seal"}, "logs in at servers and gives requests their credentials; it knows nothing of the protocol in them"},
 	{"internal/mcp/client/oauth/oauthtest", nil, "a server that wants a login, for tests; it knows nothing of who logs in"},
-	{"internal/mcp/server", []string{"internal/mcp/headers", "internal/tokens"}, "speaks MCP to clients; the engine behind it is an interface"},
+	{"internal/mcp/server", []string{"internal/base/canonjson", "internal/mcp/headers", "internal/tokens"}, "speaks MCP to clients; the engine behind it is an interface"},
 	{"internal/mcp/server/web", []string{"internal/base/deadline", "internal/mcp/headers", "internal/mcp/server"}, "decides who may ask and how much; the protocol and the engine are behind it"},
 	{"internal/tokens", nil, "counts tokens of text that it is given"},
 	{"internal/audit", []string{"internal/base/seal"}, "keeps what it is told; who writes rows is an interface"},
@@ -154,7 +155,7 @@ var testModules = []string{"cel.dev/cel-go", "github.com/goccy/go-yaml", "github
 
 // pure packages do no I/O and read no clock: the same input, the same output.
 var (
-	pure       = []string{"internal/core", "internal/base/htmlpage", "internal/anomaly", "internal/base/jsonschema", "internal/base/jsonscan", "internal/policy", "internal/policy/cel", "internal/catalog/sanitize", "internal/catalog/infer", "internal/privacy/pii", "internal/privacy/offsets", "internal/privacy/secrets", "internal/skills/extract", "internal/pipeline/bindings", "internal/pipeline/search/index", "internal/pipeline/check/rules"}
+	pure       = []string{"internal/core", "internal/base/htmlpage", "internal/anomaly", "internal/base/jsonschema", "internal/base/jsonscan", "internal/base/canonjson", "internal/policy", "internal/policy/cel", "internal/catalog/sanitize", "internal/catalog/infer", "internal/privacy/pii", "internal/privacy/offsets", "internal/privacy/secrets", "internal/skills/extract", "internal/pipeline/bindings", "internal/pipeline/search/index", "internal/pipeline/check/rules"}
 	impure     = []string{"os", "os/exec", "net", "net/http", "syscall", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil"}
 	clockCalls = []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.AfterFunc"}
 )

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"retort/internal/base/canonjson"
 	"retort/internal/core"
 	"retort/internal/pipeline/approval"
 	"retort/internal/pipeline/check/rules"
@@ -131,7 +132,7 @@ func (x *execution) approveCall(ctx context.Context, t *core.Tool, c core.Call, 
 		rule = strings.Trim(rule+"; "+again.rule, "; ")
 	}
 	if rule != "" || planned || unusual.Rule != "" {
-		c.Arguments = approval.Canonical(c.Arguments)
+		c.Arguments = canonjson.OrRaw(c.Arguments)
 	}
 	if q := x.aboutCall(unusual.and(rule), t, c, d); q.Rule != "" {
 		q.Unusual, q.Merely = unusual.Kinds, rule == ""

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"retort/internal/base/canonjson"
 	"retort/internal/core"
 	"retort/internal/pipeline/approval"
 )
@@ -30,7 +31,7 @@ func newTheirs(b approval.Bounds, principal string, all *asking) *theirs {
 
 // key tells questions apart.
 func (t *theirs) key(a core.Asked) [sha256.Size]byte {
-	text, _ := json.Marshal([]string{a.Server, a.Tool, a.Method, string(approval.Canonical(a.Params))}) // of strings
+	text, _ := json.Marshal([]string{a.Server, a.Tool, a.Method, string(canonjson.OrRaw(a.Params))}) // of strings
 	return sha256.Sum256(text)
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"retort/internal/base/canonjson"
 	"retort/internal/core"
-	"retort/internal/pipeline/approval"
 	"retort/internal/pipeline/relay"
 	"retort/internal/pipeline/report"
 	"retort/internal/policy"
@@ -72,7 +72,7 @@ func (p *plan) record(t *core.Tool, c core.Call, d policy.Decision) *core.Error 
 }
 
 func intended(t *core.Tool, c core.Call) core.Intended {
-	return core.Intended{Server: c.Server, Tool: c.Tool, Arguments: approval.Canonical(c.Arguments), Pin: t.Pin}
+	return core.Intended{Server: c.Server, Tool: c.Tool, Arguments: canonjson.OrRaw(c.Arguments), Pin: t.Pin}
 }
 
 // takes reports whether a call is one of those that were approved and have not been

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"retort/internal/base/canonjson"
 	"retort/internal/core"
-	"retort/internal/pipeline/approval"
 	"retort/internal/pipeline/bindings"
 	"retort/internal/policy"
 )
@@ -56,7 +56,7 @@ type again struct {
 
 // made is a call as it is kept of what a task has done.
 func (x *execution) made(t *core.Tool, c core.Call) core.Made {
-	return core.Made{Execution: x.req.ID, Server: t.Server, Tool: t.Name, Key: core.KeyOf(approval.Canonical(c.Arguments))}
+	return core.Made{Execution: x.req.ID, Server: t.Server, Tool: t.Name, Key: core.KeyOf(canonjson.OrRaw(c.Arguments))}
 }
 
 func (x *execution) repeats(t *core.Tool, c core.Call) again {

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"retort/internal/base/canonjson"
 	"retort/internal/core"
 )
 
@@ -130,7 +130,7 @@ func digestOf(method string, req mcp.Request) string {
 	name, text := "", []byte(nil)
 	switch p := req.GetParams().(type) {
 	case *mcp.CallToolParamsRaw:
-		name, text = p.Name, canonical(p.Arguments)
+		name, text = p.Name, canonjson.OrRaw(p.Arguments)
 	case *mcp.GetPromptParams:
 		name = p.Name
 		text, _ = json.Marshal(p.Arguments) // of strings
@@ -139,17 +139,4 @@ func digestOf(method string, req mcp.Request) string {
 	}
 	sum := sha256.Sum256(append([]byte(method+"\x00"+name+"\x00"), text...))
 	return hex.EncodeToString(sum[:])
-}
-
-// canonical is JSON in one of its spellings; what is none stays as it is.
-func canonical(arguments json.RawMessage) []byte {
-	var value any
-	dec := json.NewDecoder(bytes.NewReader(arguments))
-	dec.UseNumber()
-	if dec.Decode(&value) == nil {
-		if text, err := json.Marshal(value); err == nil {
-			return text
-		}
-	}
-	return arguments
 }

@@ -270,17 +270,6 @@ func TestShape(t *testing.T) {
 	}
 }
 
-func TestCanonical(t *testing.T) {
-	for in, want := range map[string]string{
-		`{ "b": 12345678901234567890, "a": [1.50, "<"] }`: `{"a":[1.50,"<"],"b":12345678901234567890}`,
-		`nonsense`: `nonsense`,
-	} {
-		if got := string(Canonical(json.RawMessage(in))); got != want {
-			t.Errorf("%s becomes %s, want %s", in, got, want)
-		}
-	}
-}
-
 // TestJournalsOfOtherNames checks that no name of an execution leads to a file outside the folder.
 func TestJournalsOfOtherNames(t *testing.T) {
 	j := NewJournals(t.TempDir())

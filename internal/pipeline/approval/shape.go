@@ -11,24 +11,6 @@ import (
 // compared as it is.
 const maxShape = 32
 
-// Canonical is JSON in one spelling: keys sorted, no blanks, numbers as they were
-// written. What is no JSON stays as it is.
-func Canonical(raw json.RawMessage) json.RawMessage {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return raw
-	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil { // which sorts the keys
-		return raw
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
 // Shape is what arguments look like without their values: the same keys and the
 // same types have the same shape.
 func Shape(arguments json.RawMessage) string {

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"retort/internal/base/canonjson"
 	"retort/internal/core"
 	"retort/internal/policy"
 	"retort/internal/sandbox"
@@ -97,20 +97,8 @@ func (k *Cache) forget(server string, x Execution) {
 // key tells calls apart: what was answered to one may not be answered to another one if
 // anything of this differs. Tokens mean something in their session only.
 func (x Execution) key(t *core.Tool, arguments json.RawMessage) (string, bool) {
-	text, err := canonical(arguments)
-	return strings.Join([]string{x.Scope, t.Server, t.Name, t.Pin, text}, "\x00"), err == nil
-}
-
-// canonical is JSON without blanks, with its keys in order and its numbers as written.
-func canonical(raw json.RawMessage) (string, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return "", err
-	}
-	out, err := json.Marshal(v)
-	return string(out), err
+	text, err := canonjson.Marshal(arguments)
+	return strings.Join([]string{x.Scope, t.Server, t.Name, t.Pin, string(text)}, "\x00"), err == nil
 }
 
 // answer is a kept answer, that of an equal call which is under way, or a new one.

@@ -1,0 +1,106 @@
+// Package canonjson writes JSON in one canonical form, by which the engine decides whether two calls are the same. It is
+// pure.
+package canonjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"unicode/utf8"
+)
+
+var errAmbiguous = errors.New("the JSON can be read in more than one way")
+
+// Marshal returns raw with sorted keys and without blanks. Numbers keep their digits, and <, > and & are not escaped.
+//
+// It returns an error if raw is not exactly one JSON value, or if two different texts could have the same canonical
+// form: invalid UTF-8, an unpaired surrogate, or a key that an object has twice. Servers read such texts differently.
+func Marshal(raw json.RawMessage) (json.RawMessage, error) {
+	if !utf8.Valid(raw) || !json.Valid(raw) {
+		return nil, errAmbiguous
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	v, err := decode(d)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil { // sorts keys
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// OrRaw returns the canonical form of raw, or raw itself where Marshal returns an error: only the same bytes are then
+// the same call.
+func OrRaw(raw json.RawMessage) json.RawMessage {
+	if c, err := Marshal(raw); err == nil {
+		return c
+	}
+	return raw
+}
+
+// decode reads the next value of valid JSON.
+func decode(d *json.Decoder) (any, error) {
+	token, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t := token.(type) {
+	case json.Delim:
+		if t == '{' {
+			return decodeObject(d)
+		}
+		return decodeArray(d)
+	case string:
+		return t, checkString(t)
+	}
+	return token, nil
+}
+
+func decodeObject(d *json.Decoder) (any, error) {
+	members := map[string]any{}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		key, _ := token.(string)
+		if _, twice := members[key]; twice {
+			return nil, errAmbiguous
+		}
+		if err := checkString(key); err != nil {
+			return nil, err
+		}
+		if members[key], err = decode(d); err != nil {
+			return nil, err
+		}
+	}
+	_, err := d.Token()
+	return members, err
+}
+
+func decodeArray(d *json.Decoder) (any, error) {
+	items := []any{}
+	for d.More() {
+		item, err := decode(d)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	_, err := d.Token()
+	return items, err
+}
+
+// checkString refuses the character that stands for whatever could not be decoded.
+func checkString(s string) error {
+	if strings.ContainsRune(s, utf8.RuneError) {
+		return errAmbiguous
+	}
+	return nil
+}
