@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// attempts has programs written until one does the task.
+// attempts asks the model for programs and runs them until one completes the task or the attempts are used up.
 func (w *work) attempts(ctx context.Context) core.Outcome {
 	for {
 		w.attempt++
@@ -35,7 +35,8 @@ func (w *work) attempts(ctx context.Context) core.Outcome {
 	}
 }
 
-// broken is the end of a task whose model cannot be asked any more. What its programs have done is told.
+// broken returns the Outcome of a task whose model can no longer be asked. It lists the side effects that the task's
+// programs have had.
 func (w *work) broken(e *core.Error) core.Outcome {
 	o := w.refused(e)
 	if n := len(w.effects.List()); n > 0 {
@@ -44,7 +45,7 @@ func (w *work) broken(e *core.Error) core.Outcome {
 	return o
 }
 
-// write asks the model.
+// write asks the model for the next program.
 func (w *work) write(ctx context.Context) (model.Reply, *core.Error) {
 	p, refused := w.ask()
 	if refused != nil {
@@ -70,7 +71,7 @@ func (w *work) write(ctx context.Context) (model.Reply, *core.Error) {
 	return reply, refused
 }
 
-// ask makes the prompt: the task, and of what was said since only the last program and what is wrong with it.
+// ask builds the prompt: the task and, of the conversation since then, only the last program and its error.
 func (w *work) ask() (model.Prompt, *core.Error) {
 	system, refused := w.Templates.Render(templates.System, templates.SystemData{Language: w.language(), Python: w.python()})
 	if refused == nil && w.prompt == "" {
@@ -96,7 +97,7 @@ func (w *work) ask() (model.Prompt, *core.Error) {
 	return p, nil
 }
 
-// leastAnswer is the room that a program needs, in tokens.
+// leastAnswer is the smallest number of output tokens that leaves room for a program.
 const leastAnswer = 64
 
 func (w *work) sizeOf(p model.Prompt) int {
@@ -125,7 +126,7 @@ func (w *work) perform(ctx context.Context) core.Outcome {
 	return w.after(ctx, w.Runner.Execute(ctx, req))
 }
 
-// after decides what becomes of a task after one of its programs.
+// after decides how the task goes on after one of its programs has ended.
 func (w *work) after(ctx context.Context, o core.Outcome) core.Outcome {
 	if o.Status == core.StatusPendingApproval {
 		w.Parked.put(o.ExecutionID, w)
@@ -150,8 +151,8 @@ func (w *work) after(ctx context.Context, o core.Outcome) core.Outcome {
 	return next
 }
 
-// mendable reports whether another program may do better. What a person or a rule has refused is not tried in
-// another way.
+// mendable reports whether another program may do better. A refusal by a person or a rule is not retried in another
+// way.
 func mendable(o core.Outcome) bool {
 	switch o.Status {
 	case core.StatusTimeout, core.StatusMemoryLimit, core.StatusOutputLimit, core.StatusCallLimit:
@@ -164,7 +165,8 @@ func mendable(o core.Outcome) bool {
 	return false
 }
 
-// diagnosis is what the model is told. The words of servers are in it, so instructions are taken out.
+// diagnosis returns the data of the repair prompt. It contains text from servers, so instructions are removed from
+// it.
 func (w *work) diagnosis(ctx context.Context, o core.Outcome) templates.RepairData {
 	d := templates.RepairData{Program: true, Status: string(o.Status)}
 	if e := o.Error; e != nil {
@@ -175,8 +177,8 @@ func (w *work) diagnosis(ctx context.Context, o core.Outcome) templates.RepairDa
 	return d
 }
 
-// defineMore gives the full definitions of the tools that the program names, where it has used them wrongly: a line each was
-// not enough.
+// defineMore loads the full definitions of the tools that the program used wrongly. The first prompt had only one
+// line for each.
 func (w *work) defineMore(ctx context.Context, e core.Error) {
 	if e.Kind != core.KindType && e.Kind != core.KindInvalidArguments && e.Kind != core.KindToolError {
 		return
@@ -192,7 +194,7 @@ func (w *work) defineMore(ctx context.Context, e core.Error) {
 	}
 }
 
-// mend makes what the model is told of its last answer.
+// mend renders the repair prompt for the model's last answer.
 func (w *work) mend(d templates.RepairData, answer string) *core.Error {
 	d.Effects, d.Left = w.past(), w.options.Attempts-w.attempt-1
 	text, refused := w.Templates.Render(templates.Repair, d)
@@ -206,12 +208,12 @@ func (w *work) mend(d templates.RepairData, answer string) *core.Error {
 	return nil
 }
 
-// Waits reports whether a task of the principal waits with this execution.
+// Waits reports whether a task of the principal waits for this execution to be approved.
 func (o *Orchestrator) Waits(execution string) bool {
 	return o.Parked.get(execution, o.Principal) != nil
 }
 
-// Resume goes on with a task of which a program waited for a person; see Run.
+// Resume continues a task whose program was waiting for a person; see Run.
 func (o *Orchestrator) Resume(ctx context.Context, execution string, patience time.Duration) core.Outcome {
 	p := o.Parked.get(execution, o.Principal)
 	if p == nil {

@@ -1,7 +1,7 @@
-// Package agent does tasks that are said in words: it finds tools, has a model write a program against
-// them, has that checked and run, and gives it back to the model where it fails. It believes nothing that a model
-// writes: its programs pass the gate, the policy and the person as anybody's do, reach no tools but those that
-// were offered, and make no effect again that an earlier one has made.
+// Package agent runs agent tasks, which are described in words. It finds tools, asks a model for a program that uses
+// them, has the program checked and run, and returns errors to the model for repair. It trusts nothing that a model
+// writes: the programs pass the same checks, policies and approvals as any other, reach only the tools that were
+// offered, and do not repeat a side effect of an earlier program of the task.
 package agent
 
 import (
@@ -21,11 +21,13 @@ import (
 
 // Finder finds tools and skills.
 type Finder interface {
-	// Settled waits until every server has answered or failed once, but not for ever. tell says what it waits for.
+	// Settled waits until every server has answered or failed once, for a bounded time. tell receives a description
+	// of what it waits for.
 	Settled(ctx context.Context, tell func(text string))
 	Search(ctx context.Context, q core.Query) (core.Found, error)
 	LoadSkill(name, version, session string) (core.LoadedSkill, *core.Error)
-	// Offer is what a model needs to know of tools, in one line each or in full.
+	// Offer returns what a model needs to know about the named tools: a line for each or, if full is set, their whole
+	// definitions.
 	Offer(ctx context.Context, names []string, lang core.Language, full bool) ([]core.Offer, *core.Error)
 }
 
@@ -36,31 +38,31 @@ type Runner interface {
 	Resume(ctx context.Context, id string, patience time.Duration) core.Outcome
 }
 
-// Screen takes out of what a model is sent what it may not see.
+// Screen removes from texts what the model may not see.
 type Screen interface {
 	Text(session, text string) (string, *core.Error)
 	JSON(session string, raw json.RawMessage) (json.RawMessage, *core.Error)
-	// Cleaned is a text of a server's without what reads like instructions.
+	// Cleaned returns the text of a server without anything that reads like instructions.
 	Cleaned(text string) string
 }
 
-// Recorder keeps how far a task is; the error says that it must not go there.
+// Recorder records the progress of a task. If it returns an error, the task must not continue.
 type Recorder interface {
 	Stepped(session, phase string, facts map[string]any, text string) *core.Error
 }
 
-// Templates are the words of prompts.
+// Templates renders the texts of prompts.
 type Templates interface {
 	Render(name templates.Name, data any) (string, *core.Error)
 }
 
-// Price is what a million tokens of the model cost.
+// Price holds the prices of a million tokens of the model.
 type Price struct {
 	Input, Output float64
 	Currency      string
 }
 
-// Options say what a task may cost. Zero fields mean the defaults.
+// Options bound the cost of a task. Zero fields mean the defaults.
 type Options struct {
 	Attempts  int // programs; 3
 	Tools     int // that are offered; 10
@@ -75,14 +77,14 @@ func (o Options) defaults() Options {
 	return o
 }
 
-// Orchestrator does the tasks of one principal. All fields but Options are needed.
+// Orchestrator runs the agent tasks of one principal. All fields except Options are required.
 type Orchestrator struct {
 	Finder    Finder
 	Runner    Runner
 	Screen    Screen
 	Recorder  Recorder
 	Templates Templates
-	// Model is the one for a task of this context; nil if there is none.
+	// Model returns the model for a task with this context, or nil if there is none.
 	Model     func(ctx context.Context) model.Model
 	Count     func(text string) int // tokens
 	Parked    *Parked
@@ -98,7 +100,7 @@ const (
 	maxSkills      = 3
 )
 
-// work is one task on its way.
+// work holds the state of one running task.
 type work struct {
 	*Orchestrator
 	id      string // of the task in the audit log and of the Outcome of a task that runs no program; nobody chooses it
@@ -122,8 +124,8 @@ type work struct {
 	use     core.ModelUse
 }
 
-// Run does a task. If its program waits for a person and the request can ask none, the Outcome is pending, and
-// Resume goes on with the task.
+// Run runs a task. If its program waits for an approval and the request cannot ask for one, the Outcome is pending,
+// and Resume continues the task.
 func (o *Orchestrator) Run(ctx context.Context, t core.Task) core.Outcome {
 	id := cmp.Or(t.Job, strings.ToLower(rand.Text()[:13]))
 	given := t.ID
@@ -147,7 +149,7 @@ func (o *Orchestrator) Run(ctx context.Context, t core.Task) core.Outcome {
 	return w.do(ctx)
 }
 
-// within is what was asked for, at most what there is.
+// within returns the requested value, or the most that is allowed if that is less or nothing was requested.
 func within(asked, most int) int {
 	if asked <= 0 {
 		return most
@@ -155,7 +157,7 @@ func within(asked, most int) int {
 	return min(asked, most)
 }
 
-// check refuses what is no task.
+// check returns an error unless the task is valid.
 func (w *work) check() *core.Error {
 	wrong := func(format string, args ...any) *core.Error {
 		return core.Errorf(core.KindInvalidArguments, "orchestrator", format, args...)
@@ -178,7 +180,7 @@ func (w *work) check() *core.Error {
 	return nil
 }
 
-// do goes the whole way.
+// do runs the whole task, from finding tools to its Outcome.
 func (w *work) do(ctx context.Context) core.Outcome {
 	for _, step := range []func(context.Context) *core.Error{w.discover, w.define} {
 		if refused := step(ctx); refused != nil {
@@ -192,7 +194,7 @@ func (w *work) do(ctx context.Context) core.Outcome {
 	return w.attempts(ctx)
 }
 
-// given runs the program that came with the task.
+// given runs the program that was submitted with the task.
 func (w *work) given(ctx context.Context) core.Outcome {
 	if _, refused := w.Finder.Offer(ctx, w.task.RequiredTools, w.task.Language, false); refused != nil {
 		return w.refused(refused)
@@ -201,7 +203,7 @@ func (w *work) given(ctx context.Context) core.Outcome {
 	return w.perform(ctx)
 }
 
-// step says how far the task is, and records it first.
+// step records that the task enters a phase and then reports it as progress.
 func (w *work) step(p core.Phase, facts map[string]any, text string) *core.Error {
 	facts["task"] = w.id
 	if w.attempt > 0 {
@@ -220,7 +222,7 @@ func (w *work) tell(p core.Phase, text string) {
 	}
 }
 
-// refused is the Outcome of a task that is not begun, or not gone on with.
+// refused returns the Outcome of a task that is not started or not continued.
 func (w *work) refused(e *core.Error) core.Outcome {
 	o := core.Outcome{ExecutionID: w.id, Status: core.StatusError, Error: e}
 	switch e.Kind {
@@ -236,7 +238,7 @@ func (w *work) refused(e *core.Error) core.Outcome {
 	return w.report(o)
 }
 
-// report completes an Outcome, and is the end of the task unless that waits for a person.
+// report completes an Outcome. It ends the task unless the Outcome is pending.
 func (w *work) report(o core.Outcome) core.Outcome {
 	o.Task, o.Attempts = w.task.ID, w.attempt
 	if o.Summary == "" && o.Status != core.StatusPendingApproval {
@@ -274,7 +276,7 @@ func (w *work) report(o core.Outcome) core.Outcome {
 	return o
 }
 
-// maxArguments bounds the arguments of an earlier call that are told, in bytes.
+// maxArguments bounds how much of the arguments of an earlier call the model is shown, in bytes.
 const maxArguments = 2 << 10
 
 func bounded(raw json.RawMessage) json.RawMessage {
@@ -284,7 +286,8 @@ func bounded(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(`"(left out: large)"`)
 }
 
-// Parked are tasks of which a program waits for a person. The zero value is ready. It is safe for concurrent use.
+// Parked holds tasks whose program waits for an approval. The zero value is ready for use. It is safe for concurrent
+// use.
 type Parked struct {
 	mu    sync.Mutex
 	works map[string]*parked
@@ -297,7 +300,7 @@ type parked struct {
 	principal string
 }
 
-// maxParked bounds the tasks that wait. An older one ends with its program, and is not mended.
+// maxParked bounds the parked tasks. The oldest one beyond it ends with its program and is not repaired.
 const maxParked = 256
 
 func (p *Parked) put(id string, w *work) {

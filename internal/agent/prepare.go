@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// discover finds the tools and skills of a task. What a model may not see is taken out of the task first: a search may
-// ask an endpoint, too.
+// discover finds tools and skills for the task. Anything that a model may not see is removed from the query first,
+// because a search may send it to an endpoint, too.
 func (w *work) discover(ctx context.Context) *core.Error {
 	if refused := w.step(core.PhaseDiscover, map[string]any{}, "looking for tools"); refused != nil {
 		return refused
@@ -39,8 +39,8 @@ func (w *work) discover(ctx context.Context) *core.Error {
 	return nil
 }
 
-// fitting are the skills that fit, which are offered before anything is written anew. Their tools are offered, too, unless
-// the task has named its own.
+// fitting offers the skills that match the task before a new program is written. It also offers the tools of these
+// skills, unless the task names its own.
 func (w *work) fitting() {
 	for _, f := range w.found.Skills[:min(len(w.found.Skills), maxSkills)] {
 		s, refused := w.Finder.LoadSkill(f.Name, "", w.task.Session)
@@ -54,7 +54,7 @@ func (w *work) fitting() {
 	}
 }
 
-// define gets as much of the definitions as a first program needs: a line for each tool.
+// define loads what a first program needs of the definitions: one line for each tool.
 func (w *work) define(ctx context.Context) *core.Error {
 	if refused := w.step(core.PhaseDefine, map[string]any{"tools": len(w.only), "skills": len(w.skills)}, fmt.Sprintf("%d tools", len(w.only))); refused != nil {
 		return refused
@@ -77,8 +77,8 @@ func (w *work) define(ctx context.Context) *core.Error {
 	return refused
 }
 
-// choose bounds the tools that a model is told of where the task requires whole servers: those that were named
-// one by one, and of each server those that a search finds. The program may reach all of them.
+// choose limits the tools that the model is shown when the task requires whole servers: to those that were named one
+// by one and, for each server, those that a search finds. The program may still call all of them.
 func (w *work) choose(ctx context.Context) *core.Error {
 	if len(w.offers) <= w.options.Tools {
 		return nil
@@ -117,7 +117,7 @@ func (w *work) language() string {
 	return "TypeScript"
 }
 
-// data is what prompts and skeletons are filled in with.
+// data returns the data for prompts and skeletons.
 func (w *work) data() templates.TaskData {
 	d := templates.TaskData{
 		Task: w.shown, Language: w.language(), Python: w.python(), Inputs: string(w.inputs), Skills: w.skills, Effects: w.past(),
@@ -129,7 +129,7 @@ func (w *work) data() templates.TaskData {
 	return d
 }
 
-// past is what the programs of the task have done already.
+// past returns the side effects of the task's earlier programs.
 func (w *work) past() []templates.EffectOne {
 	list := []templates.EffectOne{}
 	all := w.effects.List()
@@ -142,10 +142,10 @@ func (w *work) past() []templates.EffectOne {
 	return list
 }
 
-// maxPast bounds the calls that a model is told of.
+// maxPast bounds the earlier calls that a prompt lists.
 const maxPast = 100
 
-// pack is the answer where there is no model: everything that one needs to write the program itself.
+// pack returns the Outcome when there is no model: everything that the caller needs to write the program itself.
 func (w *work) pack(ctx context.Context) core.Outcome {
 	p := &core.Pack{Tools: []core.FoundTool{}, Definitions: []core.Definition{}, Skills: w.found.Skills}
 	for _, o := range w.offers {
@@ -162,7 +162,7 @@ func (w *work) pack(ctx context.Context) core.Outcome {
 	return w.report(core.Outcome{ExecutionID: w.id, Status: core.StatusRejected, Error: e, Pack: p, Warnings: w.found.Warnings})
 }
 
-// skeleton is a program to begin with, which passes the gate.
+// skeleton returns a starting program that passes the checks.
 func (w *work) skeleton(ctx context.Context) (string, *core.Error) {
 	name := templates.SkeletonTS
 	if w.python() {

@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds of what is told a model, in bytes.
+// Bounds on the texts that a model is shown, in bytes.
 const (
 	maxWords  = 4 << 10
 	maxAnswer = 64 << 10
@@ -26,7 +26,7 @@ func clippedTo(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// programOf is the program in an answer. missing says why there is none.
+// programOf extracts the program from an answer. If there is none, missing says why.
 func (w *work) programOf(ctx context.Context, r model.Reply) (code, missing string) {
 	blocks, open := fenced(r.Text)
 	for _, b := range blocks {
@@ -50,7 +50,7 @@ func (w *work) programOf(ctx context.Context, r model.Reply) (code, missing stri
 	return "", "it has no fenced code block"
 }
 
-// fenced are the code blocks of a text. open says that the last one has no end.
+// fenced returns the code blocks of a text. open reports whether the last block is not closed.
 func fenced(text string) (blocks []string, open bool) {
 	var b []string
 	fence := ""
@@ -72,14 +72,14 @@ func fenced(text string) (blocks []string, open bool) {
 	return blocks, fence != ""
 }
 
-// mentions reports whether a program names a tool.
+// mentions reports whether a program names the tool.
 func mentions(code string, o core.Offer) bool {
 	_, short, _ := strings.Cut(o.Name, ".")
 	return strings.Contains(code, o.Name) || short != "" && strings.Contains(code, short) || strings.Contains(code, o.Tool)
 }
 
-// prelude gives the program its inputs, in a line before its first: as the person has given them, whatever the model
-// was shown of them.
+// prelude returns the line that declares the program's inputs, which is put before its first line. The inputs are as
+// the user gave them, whatever the model was shown.
 func (w *work) prelude() string {
 	inputs := w.task.Inputs
 	if len(inputs) == 0 {
@@ -97,7 +97,8 @@ func (w *work) prelude() string {
 
 var numbered = regexp.MustCompile(`^([> ]*)(\d+)( \|.*)$`)
 
-// placed is an error at its place in the program as it was written, without the line before it.
+// placed returns the error with its line number adjusted to the program as it was written, without the line of
+// inputs.
 func (w *work) placed(e *core.Error) *core.Error {
 	if e == nil || w.prelude() == "" {
 		return e

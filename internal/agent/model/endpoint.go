@@ -30,7 +30,7 @@ const (
 	bytesOfToken = 8        // beyond so many for each token an answer is cut
 )
 
-// Format is how an endpoint is spoken to.
+// Format is the protocol of an endpoint.
 type Format string
 
 // The formats.
@@ -39,7 +39,7 @@ const (
 	Anthropic Format = "anthropic" // messages
 )
 
-// Options say where a model is. URL and Model are needed.
+// Options configure an Endpoint. URL and Model are required.
 type Options struct {
 	Format  Format
 	URL     string // without /chat/completions or /messages
@@ -52,13 +52,13 @@ type Options struct {
 	Pause func(ctx context.Context, d time.Duration) error
 }
 
-// Endpoint is a model behind an address.
+// Endpoint is a model that is reached over HTTP.
 type Endpoint struct {
 	o      Options
 	client *http.Client
 }
 
-// New returns a model behind an address: https, or http on this machine.
+// New returns the model at a URL, which must use https, or http to this machine.
 func New(o Options) (*Endpoint, *core.Error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
@@ -86,10 +86,10 @@ func New(o Options) (*Endpoint, *core.Error) {
 	return &Endpoint{o, &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
 }
 
-// Name is the model's.
+// Name returns the name of the model.
 func (e *Endpoint) Name() string { return e.o.Model }
 
-// Close ends connections that nobody uses.
+// Close closes idle connections.
 func (e *Endpoint) Close() error {
 	e.client.CloseIdleConnections()
 	return nil
@@ -100,7 +100,7 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && a.Unmap().IsLoopback()
 }
 
-// judged looks at each address before it is dialled.
+// judged is a dialer that checks each address before it connects.
 type judged struct {
 	next  func(ctx context.Context, network, address string) (net.Conn, error)
 	local bool // this machine alone
@@ -139,7 +139,7 @@ func addresses(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-// Reply asks, and asks again where the endpoint has too much to do or is broken for now.
+// Reply sends the prompt and returns the answer. It retries if the endpoint is overloaded or temporarily unavailable.
 func (e *Endpoint) Reply(ctx context.Context, p Prompt) (Reply, *core.Error) {
 	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
@@ -158,7 +158,7 @@ func (e *Endpoint) Reply(ctx context.Context, p Prompt) (Reply, *core.Error) {
 	}
 }
 
-// ended is why there is no answer.
+// ended returns the error for a request without an answer.
 func (e *Endpoint) ended(ctx context.Context, failed *core.Error) *core.Error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -170,7 +170,7 @@ func (e *Endpoint) ended(ctx context.Context, failed *core.Error) *core.Error {
 	return failed
 }
 
-// once asks once. wait is how long to wait before it may be asked again, negative if it must not.
+// once sends the request once. wait is the delay before it may be sent again; it is negative if it must not be.
 func (e *Endpoint) once(ctx context.Context, p Prompt, body []byte, try int) (Reply, time.Duration, *core.Error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.o.URL+e.path(), bytes.NewReader(body))
 	if err != nil {
@@ -199,7 +199,8 @@ func (e *Endpoint) once(ctx context.Context, p Prompt, body []byte, try int) (Re
 	return r, -1, failed
 }
 
-// unreachable is why nothing came back. The address stays out of it: it may have a secret in it.
+// unreachable returns the error of an endpoint that could not be reached. It leaves out the URL, which may contain a
+// secret.
 func unreachable(err error) *core.Error {
 	var known *core.Error
 	if errors.As(err, &known) {
@@ -212,7 +213,7 @@ func unreachable(err error) *core.Error {
 	return gone("the endpoint cannot be reached: %v", err).WithHint("look at model.url in retort.yaml, and whether the model is running")
 }
 
-// refused is the error of an answer that is none.
+// refused returns the error for a response with an HTTP status other than success.
 func refused(resp *http.Response) *core.Error {
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return gone("the endpoint redirects, which is not followed: what is asked is for it alone").WithHint("set model.url to the address itself")
@@ -231,7 +232,7 @@ func refused(resp *http.Response) *core.Error {
 	return e
 }
 
-// errorOf is what an endpoint says of itself.
+// errorOf extracts the endpoint's own error message from a response.
 func errorOf(text []byte) string {
 	var said struct {
 		Error json.RawMessage `json:"error"`
@@ -249,8 +250,8 @@ func errorOf(text []byte) string {
 	return cmp.Or(e.Message, plain)
 }
 
-// retryAfter is how long to wait before it is tried again: what the endpoint asks for, as far as that is
-// bearable, or longer each time by chance, so that many do not come back at once.
+// retryAfter returns the delay before the next attempt: the one that the endpoint asks for, within bounds, or else
+// one that grows with each attempt and is random, so that many clients do not return at the same time.
 func retryAfter(resp *http.Response, try int) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
 		return -1

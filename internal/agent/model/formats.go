@@ -8,14 +8,14 @@ import (
 	"retort/internal/core"
 )
 
-// piece is what one event of a stream, or a whole answer, brings.
+// piece holds the content of one event of a stream, or of a whole answer.
 type piece struct {
 	text, model, refusal string
 	input, output        int
 	stop                 string // why the answer has ended; "" if it goes on
 }
 
-// parser reads an event of a stream, or a whole answer.
+// parser parses an event of a stream, or a whole answer.
 type parser func(data []byte) (piece, *core.Error)
 
 func (e *Endpoint) path() string {

@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// KeyFromKeyring is the key that the keyring of the system has under the service retort and the name model.
+// KeyFromKeyring returns the key that the system's keyring stores for the service "retort" and the name "model".
 func KeyFromKeyring() (string, *core.Error) {
 	e := core.Errorf(core.KindInvalidArguments, "model", "model.key: there is no key of a model in the keyring of the system").
 		WithHint("put it there with: secret-tool store --label=retort service retort username model; or set key: ${VARIABLE}")

@@ -1,6 +1,6 @@
-// Package model is where the text of a program comes from that a person has only described:
-// a model behind an OpenAI-compatible endpoint or the Messages API, or that of the MCP client.
-// It sends what it is given and nothing else, and believes nothing of what comes back.
+// Package model asks a model for the text of a program that the user has only described. The model is behind an
+// OpenAI-compatible endpoint or the Messages API, or is that of the MCP client. The package sends only what it is
+// given and trusts nothing in the answer.
 package model
 
 import (
@@ -21,7 +21,7 @@ type Message struct {
 	Text string
 }
 
-// Prompt is what a model is asked. Whoever makes it has hidden what a model may not see.
+// Prompt is a request to a model. The caller has already removed what a model may not see.
 type Prompt struct {
 	System    string
 	Messages  []Message
@@ -30,27 +30,27 @@ type Prompt struct {
 	Count     func(string) int // tokens of a text, where the endpoint does not say; nil counts bytes by four
 }
 
-// Reply is what a model answers.
+// Reply is the answer of a model.
 type Reply struct {
 	Text   string
 	Model  string // as it names itself
 	Input  int    // tokens
 	Output int
-	// Estimated says that the tokens were counted here: nobody has told them.
+	// Estimated reports that the tokens were counted here because the endpoint did not report them.
 	Estimated bool
-	// Cut says that the answer was longer than was asked for.
+	// Cut reports that the answer was cut off at the requested length.
 	Cut bool
 }
 
-// Model answers prompts. Errors name what is wrong with the endpoint, and are of kind policy where the model
-// declines, upstream_timeout or upstream_gone.
+// Model answers prompts. Errors name the fault of the endpoint. Their kind is policy if the model declines, else
+// upstream_timeout or upstream_gone.
 type Model interface {
 	Reply(ctx context.Context, p Prompt) (Reply, *core.Error)
-	// Name is how a person calls it.
+	// Name returns the model's name for users.
 	Name() string
 }
 
-// estimated fills in what nobody has told.
+// estimated returns the reply with estimates for the token counts that the endpoint did not report.
 func estimated(r Reply, p Prompt) Reply {
 	count := p.Count
 	if count == nil {
@@ -74,11 +74,11 @@ func gone(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "model", format, args...)
 }
 
-// declined is the error of a model that does not want to.
+// declined returns the error of a model that refuses to answer.
 func declined(why string) *core.Error {
 	return core.Errorf(core.KindPolicy, "model", "the model declined: %s", core.Legible(clipped(why, maxSaid))).
 		WithHint("say the task in other words, or write the program yourself")
 }
 
-// maxSaid bounds what is told of an endpoint's own words, in bytes.
+// maxSaid bounds how much of an endpoint's own message is quoted, in bytes.
 const maxSaid = 300

@@ -9,10 +9,10 @@ import (
 	"retort/internal/core"
 )
 
-// Sampling is the model of the MCP client at the other end of a context.
+// Sampling uses the model of the MCP client that the context belongs to.
 type Sampling struct{}
 
-// Name says whose model it is; the client chooses which.
+// Name says that the model is the client's, which chooses one.
 func (Sampling) Name() string { return "the client's" }
 
 type part struct {
@@ -20,7 +20,7 @@ type part struct {
 	Text string `json:"text"`
 }
 
-// Reply has the client ask its model, and its person before that if it does so.
+// Reply asks the client's model. The client may ask its user first.
 func (Sampling) Reply(ctx context.Context, p Prompt) (Reply, *core.Error) {
 	peer := core.PeerOf(ctx)
 	if peer.Ask == nil || !peer.Samples {

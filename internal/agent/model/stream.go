@@ -14,7 +14,7 @@ import (
 // maxEvent bounds one event of a stream, in bytes.
 const maxEvent = 1 << 20
 
-// answer is what has come of an answer.
+// answer collects the parts of an answer.
 type answer struct {
 	most    int // bytes of text
 	told    func(int)
@@ -23,7 +23,7 @@ type answer struct {
 	last    piece
 }
 
-// take adds a piece, and reports whether the answer is long enough.
+// take adds a piece and reports whether the answer has reached its maximum length.
 func (a *answer) take(p piece) (full bool) {
 	a.text.WriteString(p.text)
 	a.refusal.WriteString(p.refusal)
@@ -40,7 +40,7 @@ func (a *answer) take(p piece) (full bool) {
 	return a.text.Len() > a.most || a.refusal.Len() > a.most
 }
 
-// reply is what the answer is in the end.
+// reply returns the collected answer as a Reply.
 func (a *answer) reply(full bool) (Reply, *core.Error) {
 	switch {
 	case a.refusal.Len() > 0:
@@ -69,8 +69,8 @@ func (a *answer) whole(body io.Reader, parse parser) (Reply, *core.Error) {
 	return a.reply(a.take(p))
 }
 
-// stream reads server-sent events until the answer is complete, or longer than was asked for: then nothing
-// more is read.
+// stream reads server-sent events until the answer is complete or reaches its maximum length. It reads nothing after
+// that.
 func (a *answer) stream(body io.Reader, parse parser) (Reply, *core.Error) {
 	in := bufio.NewReaderSize(body, maxEvent)
 	for {

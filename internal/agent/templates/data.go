@@ -2,13 +2,13 @@ package templates
 
 // What templates are filled in with. A field that is empty is there nevertheless: "", false, 0 or null.
 
-// SystemData is for system.md.
+// SystemData is the data of system.md.
 type SystemData struct {
 	Language string `json:"language"` // "TypeScript", "Python"
 	Python   bool   `json:"python"`
 }
 
-// TaskData is for task.md and the skeletons.
+// TaskData is the data of task.md and of the skeletons.
 type TaskData struct {
 	Task     string      `json:"task"`
 	Language string      `json:"language"`
@@ -19,14 +19,14 @@ type TaskData struct {
 	Effects  []EffectOne `json:"effects"` // that tools of the task may have
 }
 
-// ToolData is one tool.
+// ToolData describes one tool.
 type ToolData struct {
 	Name       string `json:"name"`       // as the program writes it
 	Definition string `json:"definition"` // in one line, or in full
 	Effect     string `json:"effect"`     // "read", "write", "destructive"
 }
 
-// SkillUse is a saved program that may fit.
+// SkillUse describes a saved skill that may fit the task.
 type SkillUse struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -34,14 +34,14 @@ type SkillUse struct {
 	Usage       string `json:"usage"`
 }
 
-// EffectOne is a call that an earlier program has made.
+// EffectOne describes a call that an earlier program made.
 type EffectOne struct {
 	Tool      string `json:"tool"`
 	Arguments string `json:"arguments"` // JSON
 	State     string `json:"state"`     // what became of it
 }
 
-// RepairData is for repair.md.
+// RepairData is the data of repair.md.
 type RepairData struct {
 	Program bool        `json:"program"` // there was one
 	Status  string      `json:"status"`
@@ -54,7 +54,7 @@ type RepairData struct {
 	Left    int         `json:"left"` // attempts after this one
 }
 
-// SkillData is for skill.md, which is SKILL.md below its front matter.
+// SkillData is the data of skill.md, the part of SKILL.md below its front matter.
 type SkillData struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
@@ -65,19 +65,19 @@ type SkillData struct {
 	Tools       []string       `json:"tools"`
 }
 
-// FunctionData is one function of a skill.
+// FunctionData describes one function of a skill.
 type FunctionData struct {
 	Signature string `json:"signature"`
 	Doc       string `json:"doc"`
 }
 
-// WrapperData is for the files of wrappers. Code must be in the text as it is.
+// WrapperData is the data of the wrapper files. The text must contain Code unchanged.
 type WrapperData struct {
 	Path string `json:"path"`
 	Code string `json:"code"`
 }
 
-// StubData is for what a model is told of a tool. Definition must be in the text as it is.
+// StubData is the data of a tool's description for a model. The text must contain Definition unchanged.
 type StubData struct {
 	Server     string `json:"server"`
 	Tool       string `json:"tool"`       // as the server calls it
@@ -86,7 +86,7 @@ type StubData struct {
 	Full       bool   `json:"full"`
 }
 
-// Example is data as a template may get it.
+// Example returns example data for the template called name.
 func Example(name Name) any {
 	effects := []EffectOne{{"crm.updateRecord", `{"recordId":"1"}`, "it was made"}}
 	switch name {
@@ -112,10 +112,10 @@ func Example(name Name) any {
 	return WrapperData{"servers/sample/listThings.ts", ExampleCode(name)}
 }
 
-// ExampleDefinition is the definition of the tool in Example.
+// ExampleDefinition is the definition of the tool in the data of Example.
 const ExampleDefinition = "sample.listThings(): Promise<any>"
 
-// ExampleCode is the code of the wrapper in Example.
+// ExampleCode is the code of the wrapper in the data of Example.
 func ExampleCode(name Name) string {
 	if name == WrapperPy {
 		return "example_of_a_wrapper = 1\n"

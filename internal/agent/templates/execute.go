@@ -14,7 +14,7 @@ const (
 	maxSteps  = 100_000
 )
 
-// parsed parses a template, and refuses what is not understood here.
+// parsed parses a template. It returns an error for syntax that this package does not support.
 func parsed(name, text string) (*parse.Tree, error) {
 	names := map[string]any{}
 	for f := range functions() {
@@ -47,10 +47,10 @@ type variable struct {
 	value any
 }
 
-// failure is a panic of the writer's own, with the place that it is about.
+// failure is the panic value with which a writer reports an error and its position in the template.
 type failure struct{ err error }
 
-// left is a panic that leaves a loop.
+// left is the panic value that leaves a loop.
 type left struct{ again bool }
 
 func execute(t *parse.Tree, data any) (text string, err error) {
@@ -68,7 +68,7 @@ func execute(t *parse.Tree, data any) (text string, err error) {
 	return w.out.String(), nil
 }
 
-// fail ends the writing at a node.
+// fail stops the execution with an error at a node.
 func (w *writer) fail(n parse.Node, format string, args ...any) {
 	where, _ := w.tree.ErrorContext(n)
 	panic(failure{fmt.Errorf("%s: %s", where, fmt.Sprintf(format, args...))})
@@ -134,7 +134,7 @@ func (w *writer) branch(dot any, b *parse.BranchNode, with bool) {
 	}
 }
 
-// scope ends the variables that are declared from here on.
+// scope opens a variable scope. The returned function closes it.
 func (w *writer) scope() func() {
 	n := len(w.vars)
 	return func() { w.vars = w.vars[:n] }
@@ -165,7 +165,7 @@ func (w *writer) loop(dot any, b *parse.BranchNode) {
 	}
 }
 
-// turn is one turn of a loop; it reports whether there is another one.
+// turn runs one iteration of a loop and reports whether the loop goes on.
 func (w *writer) turn(v any, l *parse.ListNode) (on bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -180,7 +180,7 @@ func (w *writer) turn(v any, l *parse.ListNode) (on bool) {
 	return true
 }
 
-// items are what a loop goes over: objects by name.
+// items returns the keys and values that a loop ranges over. Those of an object are sorted by name.
 func (w *writer) items(n parse.Node, v any) (keys, values []any) {
 	switch v := v.(type) {
 	case nil:
@@ -198,7 +198,7 @@ func (w *writer) items(n parse.Node, v any) (keys, values []any) {
 	return keys, values
 }
 
-// pipe is the value of a pipeline, which its variables have from there on.
+// pipe returns the value of a pipeline and assigns it to the pipeline's variables.
 func (w *writer) pipe(dot any, p *parse.PipeNode) any {
 	v := w.value(dot, p)
 	for _, d := range p.Decl {
@@ -228,7 +228,7 @@ func (w *writer) value(dot any, p *parse.PipeNode) (v any) {
 	return v
 }
 
-// command is the value of one command; last is that of the command before it.
+// command returns the value of one command. last is the value of the previous command.
 func (w *writer) command(dot any, c *parse.CommandNode, last any, piped bool) any {
 	name, isFunction := c.Args[0].(*parse.IdentifierNode)
 	if !isFunction {
@@ -294,7 +294,8 @@ func (w *writer) variable(n *parse.VariableNode) any {
 	return nil
 }
 
-// field is a member of a member. One that is not there is an error, since it is misspelt.
+// field follows a path of member names. A member that does not exist is an error, because its name is probably
+// misspelled.
 func (w *writer) field(n parse.Node, v any, path []string) any {
 	for _, name := range path {
 		object, ok := v.(map[string]any)

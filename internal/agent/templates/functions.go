@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// function is one that templates call.
+// function is a function that templates can call.
 type function struct {
 	least, most int // arguments
 	call        func(args []any) (any, error)
 }
 
-// functions are all that templates can call.
+// functions returns all functions that templates can call.
 func functions() map[string]function {
 	texts := func(n int, f func(s []string) string) function {
 		return function{n, n, func(args []any) (any, error) {
@@ -45,7 +45,7 @@ func functions() map[string]function {
 	}
 }
 
-// firstOf is the first argument that is as wanted, else the last.
+// firstOf returns the first argument whose truth equals the wanted one, or else the last argument.
 func firstOf(args []any, wanted bool) any {
 	for _, a := range args {
 		if truth(a) == wanted {
@@ -98,7 +98,7 @@ func jsonOf(v any) (any, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// truth is what if and with go by: what is not empty.
+// truth reports whether if and with take v as true, which is every value that is not empty.
 func truth(v any) bool {
 	switch v := v.(type) {
 	case nil:

@@ -1,7 +1,7 @@
-// Package templates is the texts that Retort writes for models and into files, which a project may have in other
-// words: prompts, skeletons, SKILL.md, and what stands around wrappers. They are written in the syntax of
-// text/template, over plain data. They are not run by text/template, which calls methods by name and so
-// keeps every method of the program in the binary.
+// Package templates renders the texts that Retort writes for models and into files: prompts, skeletons, SKILL.md and
+// the frames of wrappers. A project may override them. They have the syntax of text/template and work on plain data.
+// The package does not use text/template to execute them, because that calls methods by name and so keeps every
+// method of the program in the binary.
 package templates
 
 import (
@@ -18,7 +18,7 @@ import (
 	"retort/internal/core"
 )
 
-// Name is the file of a template.
+// Name is the file name of a template.
 type Name string
 
 // The templates.
@@ -35,7 +35,7 @@ const (
 	StubPy     Name = "stub.py"
 )
 
-// Names are all templates.
+// Names returns the names of all templates.
 func Names() []Name {
 	return []Name{System, Task, Repair, SkeletonTS, SkeletonPy, Skill, WrapperTS, WrapperPy, StubTS, StubPy}
 }
@@ -46,14 +46,14 @@ var builtin embed.FS
 // maxTemplate bounds the file of a template, in bytes.
 const maxTemplate = 256 << 10
 
-// Set is the templates of a project. It does not change.
+// Set holds the templates of a project. It is immutable.
 type Set struct {
 	trees map[Name]*parse.Tree
 	files map[Name]string // of those that a project has in other words
 }
 
-// Open reads the templates of a folder; what it has none of is as it is built in. A folder that is not there
-// has none. The first thing that is wrong is an error with file and line.
+// Open reads the templates of a folder and uses the built-in text for those that the folder does not have. The folder
+// need not exist. The error names the first fault.
 func Open(dir string) (*Set, *core.Error) {
 	s := &Set{trees: map[Name]*parse.Tree{}, files: map[Name]string{}}
 	for _, name := range Names() {
@@ -80,19 +80,19 @@ func Open(dir string) (*Set, *core.Error) {
 	return s, strangers(dir)
 }
 
-// wrong is the error of a template.
+// wrong wraps err as the error of a template.
 func wrong(err error) *core.Error {
 	return core.Errorf(core.KindInvalidArguments, "templates", "%s", strings.TrimPrefix(err.Error(), "template: ")).
 		WithHint("mend the file, or remove it: then the built-in one counts; retort templates eject writes that")
 }
 
-// Builtin is the text of a template that nobody has changed.
+// Builtin returns the built-in text of a template.
 func Builtin(name Name) (string, error) {
 	text, err := builtin.ReadFile("files/" + string(name))
 	return string(text), err
 }
 
-// read reads a file of the folder, which may not be a link out of it.
+// read reads a file of the folder. A link that leads out of the folder is an error.
 func read(dir string, name Name) (string, error) {
 	if dir == "" {
 		return "", fs.ErrNotExist
@@ -118,7 +118,8 @@ func read(dir string, name Name) (string, error) {
 	return string(text), err
 }
 
-// strangers refuses files that are no templates: a misspelt name would quietly change nothing.
+// strangers returns an error if the folder has files that are not templates. Otherwise a misspelled name would
+// silently have no effect.
 func strangers(dir string) *core.Error {
 	if dir == "" {
 		return nil
@@ -146,10 +147,10 @@ func strangers(dir string) *core.Error {
 	return nil
 }
 
-// Changed is the file in which a project has a template in other words; "" if it has not.
+// Changed returns the file with which the project overrides a template, or "" if it does not.
 func (s *Set) Changed(name Name) string { return s.files[name] }
 
-// Render fills in a template. data is what encoding/json makes of it: objects, arrays, strings, numbers.
+// Render renders a template. data is converted as encoding/json does: to objects, arrays, strings and numbers.
 func (s *Set) Render(name Name, data any) (string, *core.Error) {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -166,7 +167,7 @@ func (s *Set) Render(name Name, data any) (string, *core.Error) {
 	return out, nil
 }
 
-// Eject writes the built-in templates into a folder, those that are not there yet, and returns their names.
+// Eject writes the built-in templates that are missing in the folder and returns their names.
 func Eject(dir string) ([]string, *core.Error) {
 	written := []string{}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

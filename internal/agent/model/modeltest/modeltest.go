@@ -1,5 +1,5 @@
-// Package modeltest is a model for tests: a real HTTP server that speaks the formats of OpenAI and of Anthropic and
-// says what a script has it say, also what a broken or hostile one would.
+// Package modeltest provides a fake model for tests: a real HTTP server that speaks the formats of OpenAI and
+// Anthropic. A script decides its answers, which may be those of a broken or hostile endpoint.
 package modeltest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Step is what the model does once. The zero Step answers nothing.
+// Step describes one answer of the model. The zero Step answers nothing.
 type Step struct {
 	Text    string
 	Refuse  string            // it declines
@@ -28,7 +28,7 @@ type Step struct {
 	Tokens  int               // that it says to have read; 100 if 0
 }
 
-// Asked is one request.
+// Asked is one request that the model received.
 type Asked struct {
 	Path   string
 	Header http.Header
@@ -36,7 +36,7 @@ type Asked struct {
 	Last   string // what was said last
 }
 
-// Server is a model.
+// Server is a fake model.
 type Server struct {
 	URL string
 
@@ -47,7 +47,7 @@ type Server struct {
 	asked  []Asked
 }
 
-// New starts a model. script is asked for each step, from 1 on.
+// New starts a model. It calls script for each request, with n counting from 1.
 func New(script func(n int, a Asked) Step) *Server {
 	s := &Server{script: script, end: make(chan struct{})}
 	s.server = httptest.NewServer(http.HandlerFunc(s.serve))
@@ -55,19 +55,19 @@ func New(script func(n int, a Asked) Step) *Server {
 	return s
 }
 
-// Serve is a model on a listener, until that ends.
+// Serve runs a model on a listener until the listener is closed.
 func Serve(l net.Listener, script func(n int, a Asked) Step) error {
 	s := &Server{script: script, end: make(chan struct{})}
 	return http.Serve(l, http.HandlerFunc(s.serve))
 }
 
-// Close ends it.
+// Close stops the server.
 func (s *Server) Close() {
 	close(s.end)
 	s.server.Close()
 }
 
-// Asked are the requests so far.
+// Asked returns the requests received so far.
 func (s *Server) Asked() []Asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func plain(step Step, anthropic bool) string {
 	return fmt.Sprintf(`{"model":"scripted","choices":[{"message":{"content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":20}}`, quoted(step.Text))
 }
 
-// stream says the text in pieces.
+// stream sends the text in pieces.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, step Step, anthropic bool) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	send := func(format string, args ...any) bool {
