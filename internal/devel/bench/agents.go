@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// The tasks, each with what somebody does who has no programs but the same tools, used as
-// well as they can be: filters where a tool has them, twenty calls at once where they do not
-// depend on each other.
+// The tasks. Each has code that plays a model without code execution: it has the same tools and uses them as well as
+// possible, with filters where a tool has them and twenty calls at once where they do not depend on each other.
 var workloads = []workload{
 	{
 		name: "copy a transcript", task: "Copy the transcript in document abc123 of the drive into the notes of the sales meeting 00Q5f000001abcXYZ in the CRM.",
@@ -169,7 +168,7 @@ type meeting struct {
 	Attendees []struct{ Email string }
 }
 
-// guest is the first who is not of the house.
+// guest returns the first attendee from outside the company.
 func (m meeting) guest() string {
 	for _, p := range m.Attendees {
 		if !strings.HasSuffix(p.Email, "@nordlys.example") {
@@ -317,7 +316,7 @@ func fileSize(a *agent) (any, error) {
 	return sizeOf(answers[0].value)
 }
 
-// countLeads first names an argument that there is not, as the first program does.
+// countLeads first passes an argument that does not exist, as the first program of the workload does.
 func countLeads(a *agent) (any, error) {
 	regions := []string{"EMEA", "North America", "LATAM", "APAC"}
 	counts := map[string]int{}

@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Row is one line of the table.
+// Row is one row of the table.
 type Row struct {
 	Name   string  `json:"name"`
 	Median float64 `json:"median"`
@@ -25,16 +25,16 @@ type Row struct {
 	Target float64 `json:"target,omitempty"` // what the project promises; 0 is no promise
 }
 
-// Met says whether the median keeps the promise.
+// Met reports whether the median meets the target.
 func (r Row) Met() bool { return r.Target == 0 || r.Median <= r.Target }
 
-// Options say what to measure with.
+// Options configure a run.
 type Options struct {
 	Self     string            // path of the retort binary
 	Progress func(what string) // told what is being measured; may be nil
 	Only     []string          // some of Parts; everything if empty
-	// Catalogs is a folder with lists of tools, for Targets; Connected are the servers that are listed instead.
-	// Without either, tools are made up.
+	// Catalogs is a folder with lists of tools, for Targets. Connected holds servers to use instead. Without either,
+	// the tools are generated.
 	Catalogs  string
 	Connected *retort.Config
 }
@@ -76,7 +76,7 @@ func Parts() []string {
 	return parts
 }
 
-// bench is the state of one run.
+// bench holds the state of one run.
 type bench struct {
 	Options
 	home  string

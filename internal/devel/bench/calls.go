@@ -18,8 +18,8 @@ import (
 const (
 	callRounds = 9
 	callsEach  = 1000
-	// callPause lets what the one before has left, such as a sandbox that is being
-	// started, come to its end.
+	// callPause is the pause between measurements. It lets background work of the previous one end, such as a sandbox
+	// that is being started.
 	callPause = 100 * time.Millisecond
 )
 
@@ -30,9 +30,8 @@ type way struct {
 	took []float64 // µs for each call, by round
 }
 
-// calls measures calls from programs, and what the same calls take without the
-// engine. The ways take turns, so that what else the machine does meets them
-// all; the engine's share is the difference within one round.
+// calls measures calls from programs, and the same calls without the engine. The ways take turns, so that other load
+// on the machine affects all of them alike.
 func (b *bench) calls(ctx context.Context) error {
 	e, up, err := b.engine(ctx, "calls", ordinary)
 	if err != nil {
@@ -95,7 +94,7 @@ func takeTurns(ways []*way) error {
 	return nil
 }
 
-// less are the differences of two rows, round by round.
+// less returns the differences of two series, round by round.
 func less(a, b []float64) []float64 {
 	differences := make([]float64, len(a))
 	for i := range a {
@@ -124,8 +123,7 @@ func viaSDK(ctx context.Context, client *mcp.ClientSession, atOnce int) error {
 	return err
 }
 
-// viaLines makes calls with as little as the protocol allows, which leaves the
-// time of the upstream itself.
+// viaLines makes calls with the least that the protocol allows. It measures the time of the upstream itself.
 func viaLines(wire io.ReadWriter) error {
 	in := bufio.NewReader(wire)
 	for i := range callsEach {

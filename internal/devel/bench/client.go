@@ -11,8 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// client is the smallest MCP client: one request at a time to a child process
-// over its standard streams.
+// client is a minimal MCP client. It sends one request at a time to a child process over standard input and output.
 type client struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -56,7 +55,7 @@ func start(ctx context.Context, name string, args ...string) (*client, error) {
 	return c, nil
 }
 
-// close ends the process by ending its input.
+// close closes the input of the process, which ends it.
 func (c *client) close() {
 	_ = c.in.Close()
 	_ = c.cmd.Wait()

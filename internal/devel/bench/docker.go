@@ -15,8 +15,7 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// docker measures containers of Docker's, where a daemon answers: with runc, and with gVisor
-// where the daemon has it.
+// docker measures containers if a Docker daemon answers: with runc, and with gVisor if the daemon has it.
 func (b *bench) docker(ctx context.Context) error {
 	for _, runner := range []struct {
 		name       string
@@ -71,7 +70,7 @@ func (b *bench) sandboxes(ctx context.Context, what string, runtimes []string, c
 	return nil
 }
 
-// held measures what containers take that wait for a program, with all of their processes.
+// held measures the memory of containers that wait for a program, with all of their processes.
 func (b *bench) held(ctx context.Context, runner string, warm sandbox.Backend, before map[string]float64) error {
 	s, err := warm.Prepare(ctx, sandbox.Spec{Runtime: "quickjs", Limits: core.DefaultLimits()})
 	if err != nil {
@@ -93,7 +92,7 @@ func (b *bench) held(ctx context.Context, runner string, warm sandbox.Backend, b
 
 var containerID = regexp.MustCompile(`docker[/-]([0-9a-f]{64})`)
 
-// inContainers is the memory of all processes in containers of Docker's, in MB, by their ids.
+// inContainers returns the memory of all processes in Docker's containers in MB, by container id.
 func inContainers() map[string]float64 {
 	all := map[string]float64{}
 	entries, _ := os.ReadDir("/proc")

@@ -22,11 +22,11 @@ import (
 	"retort/internal/egress"
 )
 
-// allowedHost is the one that the requests are for.
+// allowedHost is the host that the requests go to.
 const allowedHost = "api.example.com"
 
-// egress measures what the way of programs' requests costs: against the same requests without
-// it, to a server of this machine. Nothing leaves the machine.
+// egress compares requests of programs through the proxy with the same requests without it. They go to a server on
+// this machine. Nothing is sent to the network.
 func (b *bench) egress(ctx context.Context) error {
 	site, err := newSite()
 	if err != nil {
@@ -59,14 +59,14 @@ func (b *bench) egress(ctx context.Context) error {
 	return b.refusals(ctx, n)
 }
 
-// asking is one of several ways to do the same.
+// asking is one of several variants of a request.
 type asking struct {
 	name string
 	ask  func() error
 }
 
-// compare measures ways in turn, so that none of them has the machine to itself, and adds rows
-// with how many times as long as the first the others take.
+// compare measures the variants in turn, so that none has the machine to itself. It adds a row for each further
+// variant with its time as a multiple of the first one's.
 func (b *bench) compare(name string, ways []asking) error {
 	const warm, runs = 50, 500
 	took := make([][]float64, len(ways))
@@ -134,7 +134,7 @@ func refusedTunnel(proxy string) error {
 	return nil
 }
 
-// asked makes a request, over a connection of its own if it is to be alone.
+// asked makes a request. If alone is set, it uses a connection of its own.
 func asked(c *http.Client, alone bool) error {
 	if alone {
 		c.CloseIdleConnections()
@@ -158,14 +158,14 @@ func fetched(ctx context.Context, s *egress.Session, host string) error {
 	return err
 }
 
-// site is one server of this machine, which is taken for a host elsewhere.
+// site is a server on this machine that plays the remote host.
 type site struct {
 	roots    *x509.CertPool
 	listener net.Listener
 	server   *http.Server
 }
 
-// elsewhere is the address that the host has. Nobody dials it.
+// elsewhere is the address that the host resolves to. It is never dialled.
 var elsewhere = netip.MustParseAddr("93.184.215.14")
 
 func newSite() (*site, error) {
@@ -211,7 +211,7 @@ func (s *site) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", s.listener.Addr().String())
 }
 
-// client asks the server, through a proxy if there is one.
+// client returns a client that connects to the site, through proxy unless it is nil.
 func (s *site) client(proxy *url.URL) *http.Client {
 	t := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.roots, MinVersion: tls.VersionTLS12}, DialContext: s.DialContext}
 	if proxy != nil {
@@ -220,7 +220,7 @@ func (s *site) client(proxy *url.URL) *http.Client {
 	return &http.Client{Transport: t, Timeout: time.Minute}
 }
 
-// proxy is the proxy of one execution, at a port of this machine.
+// proxy is the proxy of one execution, listening on a port of this machine.
 type proxy struct {
 	session *egress.Session
 	address *url.URL

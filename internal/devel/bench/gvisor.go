@@ -13,8 +13,8 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// gvisor measures containers of gVisor's, where it is on this machine: the smallest
-// program, a thousand calls, and the memory of a container that waits.
+// gvisor measures gVisor's containers if gVisor is installed: the smallest program, a thousand calls, and the memory
+// of a waiting container.
 func (b *bench) gvisor(ctx context.Context) error {
 	if _, err := exec.LookPath("runsc"); err != nil {
 		b.Progress("gVisor is not on this machine")
@@ -33,8 +33,7 @@ func (b *bench) gvisor(ctx context.Context) error {
 	return b.waiting(ctx, warm)
 }
 
-// waiting measures what a container takes that waits for a program, with all of its
-// processes.
+// waiting measures the memory of a container that waits for a program, with all of its processes.
 func (b *bench) waiting(ctx context.Context, warm sandbox.Backend) error {
 	s, err := warm.Prepare(ctx, sandbox.Spec{Runtime: "quickjs", Limits: core.DefaultLimits()})
 	if err != nil {
@@ -59,7 +58,7 @@ func (b *bench) waiting(ctx context.Context, warm sandbox.Backend) error {
 
 const inTurn, allAtOnce = "one after the other", "at once"
 
-// calling are programs that make a thousand calls, by language and way.
+// calling holds programs that make a thousand calls, by language and way.
 var calling = map[core.Language]map[string]string{
 	core.JavaScript: {
 		inTurn:    "for (let i = 0; i < 1000; i++) await callMCPTool('x')",

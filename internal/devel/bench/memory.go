@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// resident is the resident memory of a process in MB, where /proc tells.
+// resident returns the resident memory of a process in MB. It needs /proc.
 func resident(pid int) (float64, error) { return status(pid, "VmRSS:") }
 
-// unique is the part of it that no other process shares: not the binary.
+// unique returns the resident memory in MB that no other process shares. It does not count the binary.
 func unique(pid int) (float64, error) { return status(pid, "RssAnon:") }
 
-// share is a process's part in MB of the memory that is no file's: what several processes have
-// mapped is parted among them, so that the sum of all counts it once.
+// share returns a process's proportional share of anonymous memory in MB: pages that several processes have mapped
+// are divided among them, so that the sum over all processes counts them once.
 func share(pid int) (float64, error) {
 	own, err := field(pid, "smaps_rollup", "Pss_Anon:")
 	if err != nil {
@@ -27,7 +27,7 @@ func share(pid int) (float64, error) {
 
 func status(pid int, name string) (float64, error) { return field(pid, "status", name) }
 
-// field is a figure in MB that a file of /proc has of a process, in kB.
+// field reads a figure from a file of a process in /proc and converts it from kB to MB.
 func field(pid int, file, name string) (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 	if err != nil {
@@ -42,7 +42,7 @@ func field(pid int, file, name string) (float64, error) {
 	return 0, fmt.Errorf("/proc/%d/%s has no %s", pid, file, name)
 }
 
-// children are the processes that pid has started.
+// children returns the ids of the processes that pid has started.
 func children(pid int) []int {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	var pids []int
@@ -60,7 +60,7 @@ func children(pid int) []int {
 	return pids
 }
 
-// below are the processes that pid has started, and those that these have, and so on.
+// below returns the ids of all descendants of pid.
 func below(pid int) []int {
 	var all []int
 	for _, child := range children(pid) {
@@ -69,7 +69,7 @@ func below(pid int) []int {
 	return all
 }
 
-// name is how a process was called when it was started.
+// name returns the command name of a process.
 func name(pid int) string {
 	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	first, _, _ := strings.Cut(string(line), "\x00")

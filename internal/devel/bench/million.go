@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// million is how many entries the record has that is asked and proved.
+// million is the number of entries in the audit log that is queried and verified.
 const million = 1_000_000
 
 // kept measures what a record of 1,000,000 entries answers, and how long it takes to prove. The
@@ -91,7 +91,7 @@ func (b *bench) fill(ctx context.Context, name string) error {
 	return log.Close()
 }
 
-// hold waits where entries come faster than they are written.
+// hold waits while entries arrive faster than they are written.
 func hold(log *audit.Log, e core.Event) error {
 	for {
 		refused := log.Record(e, false)

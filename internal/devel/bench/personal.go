@@ -9,8 +9,8 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// sample is how the recognition of one type of personal data is measured: made-up values in sentences and JSON, and values
-// of a like form that are none.
+// sample measures the detection of one type of personal data, with made-up values in sentences and JSON, and with
+// similar values that are not personal data.
 type sample struct {
 	name   string
 	value  func(r *rand.Rand) string

@@ -62,7 +62,7 @@ func some(n int) error {
 	return nil
 }
 
-// letters is prose with an address or a number now and then.
+// letters returns prose with an occasional address or number.
 func letters(r *rand.Rand, size int) []byte {
 	words := strings.Fields("the report says that revenue of the second quarter was higher than expected and the team will meet on Tuesday to discuss what to do next with customers in " +
 		"Berlin, Madrid and New York (see page 12). A total of 1,204 units were shipped in 2024 for $12.50 each; version 2.3.1 is out since 2024-05-17 and works.")
@@ -77,7 +77,7 @@ func letters(r *rand.Rand, size int) []byte {
 	return b.Bytes()
 }
 
-// customers are records as a CRM answers with them.
+// customers returns records as a CRM sends them.
 func customers(r *rand.Rand, size int) []byte {
 	first, last := strings.Fields("Hanne Olivia Priya Camille Denise Matteo Ingrid Tomas"), strings.Fields("Halvorsen Rivera Mehta Girard Okafor Lindqvist Moretti Novak")
 	var b bytes.Buffer

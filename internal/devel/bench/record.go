@@ -15,9 +15,8 @@ import (
 	"retort/internal/core"
 )
 
-// record measures the record: durable entries by one caller and by 64, and what recording
-// adds to a small program. The targets are 5,000 entries a second with a median below
-// 5 ms, and 1 ms.
+// record measures the audit log: durable entries by one caller and by 64, and what recording adds to a small program.
+// The targets are 5,000 entries a second with a median below 5 ms, and 1 ms.
 func (b *bench) record(ctx context.Context) error {
 	if err := b.appends(ctx); err != nil {
 		return err
@@ -25,7 +24,7 @@ func (b *bench) record(ctx context.Context) error {
 	return b.recorded(ctx)
 }
 
-// entry is one of a usual size: 600 bytes with its body.
+// entry returns an entry of the usual size: 600 bytes with its body.
 func entry(execution string, n int) core.Event {
 	body, _ := json.Marshal(map[string]string{"arguments": fmt.Sprintf("%0300d", n)})
 	return core.Event{
@@ -34,7 +33,7 @@ func entry(execution string, n int) core.Event {
 	}
 }
 
-// ledger opens a record below home.
+// ledger opens an audit log below home.
 func (b *bench) ledger(ctx context.Context, name string) (*audit.Log, error) {
 	dir := filepath.Join(b.home, name)
 	rows, err := sqlstore.Open(ctx, filepath.Join(dir, "record")+"/", sqlstore.Options{})
@@ -44,7 +43,7 @@ func (b *bench) ledger(ctx context.Context, name string) (*audit.Log, error) {
 	return audit.Open(ctx, rows, audit.Options{Keys: noKeys(), Checkpoints: filepath.Join(dir, "checkpoints"), Home: dir})
 }
 
-// noKeys are keys that everybody knows.
+// noKeys are fixed, public keys.
 func noKeys() audit.Keys {
 	key := func() ([]byte, error) { return make([]byte, 32), nil }
 	return audit.Keys{Bodies: key, Codes: key}
@@ -78,7 +77,7 @@ func (b *bench) appends(ctx context.Context) error {
 	return b.three(log)
 }
 
-// three measures what an execution without calls has in the record.
+// three measures the entries that an execution without calls adds to the audit log.
 func (b *bench) three(log *audit.Log) error {
 	n := 0
 	code, _ := json.Marshal(map[string]string{"code": "return 1"})
@@ -101,7 +100,7 @@ func (b *bench) three(log *audit.Log) error {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// together has callers write entries, each one after the other.
+// together lets several callers write entries concurrently, each one after the other.
 func together(log *audit.Log, callers, each int) (took []float64, whole time.Duration, err error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -126,11 +125,11 @@ func together(log *audit.Log, callers, each int) (took []float64, whole time.Dur
 	return took, time.Since(begin), err
 }
 
-// settled is how long a program waits for the one before it, so that the next sandbox is
-// there and the processors have nothing else to do.
+// settled is the pause between two programs. In this time the next sandbox becomes ready and the processors become
+// idle.
 const settled = 50 * time.Millisecond
 
-// recorded measures a small program with and without a record, in turns.
+// recorded measures a small program with and without an audit log, in turns.
 func (b *bench) recorded(ctx context.Context) error {
 	var engines [2]*retort.Engine
 	for i, settings := range []string{"auditLogging: false", "auditLogging: true"} {

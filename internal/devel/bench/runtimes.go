@@ -13,14 +13,13 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// startTargets are the promises for a runtime: milliseconds from nothing, and
-// from a child that is ready.
+// startTargets are the targets for a runtime in milliseconds: for a cold start and for a child that is ready.
 var startTargets = map[string]struct{ cold, warm float64 }{
 	"quickjs": {15, 2}, "python": {40, 5}, "node": {60, 5},
 }
 
-// alone are commands that start an interpreter outside of any sandbox and do
-// nothing with it: what a start from nothing cannot be faster than.
+// alone holds commands that start an interpreter outside any sandbox and do nothing else. They show the lower bound
+// of a cold start.
 var alone = map[string][]string{
 	"node": {"node", "-e", ""}, "bun": {"bun", "-e", "0"}, "deno": {"deno", "eval", ""},
 }
@@ -63,7 +62,7 @@ func smallest(ctx context.Context, b sandbox.Backend, runtime string) error {
 	return ran(ctx, b, runtime, p)
 }
 
-// ran runs a program that must be good.
+// ran runs a program and returns an error unless it succeeds.
 func ran(ctx context.Context, b sandbox.Backend, runtime string, p core.Program) error {
 	s, err := b.Prepare(ctx, sandbox.Spec{Runtime: runtime, Limits: p.Limits})
 	if err != nil {

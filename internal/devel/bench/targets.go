@@ -15,7 +15,7 @@ import (
 	"retort/internal/tokens"
 )
 
-// Target is one figure that code execution was promised to reach, beside what was measured here.
+// Target compares one figure promised for code execution with the measured one.
 type Target struct {
 	Name     string `json:"name"`
 	Promised string `json:"promised"`
@@ -25,15 +25,15 @@ type Target struct {
 	Losses   string `json:"losses,omitempty"` // what the figure leaves out, or where it is worse
 }
 
-// TargetParts are the parts that Targets needs rows of.
+// TargetParts are the parts whose rows Targets needs.
 func TargetParts() []string {
 	return []string{"command", "runtimes", "docker", "gvisor", "vm", "type-check", "validation", "wrappers"}
 }
 
-// unmeasured is printed in place of a figure if this machine lacks what would be measured.
+// unmeasured is printed instead of a figure that this machine cannot measure.
 const unmeasured = "not measured here"
 
-// Targets holds rows against the promised figures, and measures tokens and the recognition of personal data.
+// Targets compares rows with the promised figures. It also measures tokens and the detection of personal data.
 func Targets(ctx context.Context, o Options, rows []Row) ([]Target, error) {
 	all, err := tokenTargets(ctx, o)
 	if err != nil {
@@ -54,7 +54,7 @@ func Targets(ctx context.Context, o Options, rows []Row) ([]Target, error) {
 	return append(all, accuracy...), err
 }
 
-// rowTarget holds the first row whose name begins with one of the prefixes against a bound in its own unit.
+// rowTarget compares the first row whose name begins with one of the prefixes with a bound in the row's unit.
 func rowTarget(rows []Row, name, promised string, most float64, part, losses string, prefixes ...string) Target {
 	t := Target{Name: name, Promised: promised, Measured: unmeasured, Command: "retort bench --only '" + part + "'", Losses: losses}
 	for _, prefix := range prefixes {
@@ -159,7 +159,7 @@ func (o Options) catalogues(ctx context.Context, home string) (e *retort.Engine,
 	return e, source, command, err
 }
 
-// replayed are servers that list what files of a folder have of tools: {"name": …, "tools": […]}.
+// replayed returns servers that list the tools in the files of a folder: {"name": …, "tools": […]}.
 func replayed(folder string) (servers []retort.Server, err error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
@@ -206,8 +206,8 @@ func leanTokens(ctx context.Context, o Options) (int, error) {
 	return tokens.Count(string(list)) + tokens.Count(c.instructions), err
 }
 
-// lookedUp is the median of what a search and the definitions of its two best tools cost, over ten searches in the
-// words of tools that there are.
+// lookedUp returns the median token cost of a search and the definitions of its two best tools, over ten searches
+// that use words of existing tools.
 func lookedUp(ctx context.Context, e *retort.Engine) (int, error) {
 	var all []*core.Tool
 	for _, s := range e.Toolset().Servers {

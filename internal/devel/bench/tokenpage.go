@@ -24,7 +24,7 @@ func TokenPage(works []Workload, made time.Time) htmlpage.Page {
 	return p
 }
 
-// allWorkloads is the table of them all.
+// allWorkloads returns the table of all workloads.
 func allWorkloads(works []Workload) htmlpage.Section {
 	s := htmlpage.Section{Title: "All tasks: tokens of context, and round trips", Table: htmlpage.Table{Columns: []string{"task"}}}
 	for _, w := range works {

@@ -13,7 +13,7 @@ import (
 	"retort/internal/tokens"
 )
 
-// tokens counts what definitions and previews bring to the model, in o200k_base.
+// tokens counts the o200k_base tokens of the definitions and previews that a model reads.
 func (b *bench) tokens(context.Context) error {
 	tools, err := toolset(ordinary)
 	if err != nil {
@@ -31,7 +31,7 @@ func (b *bench) tokens(context.Context) error {
 	return b.previews()
 }
 
-// nowhere takes files and keeps none.
+// nowhere discards files.
 type nowhere struct{}
 
 func (nowhere) Write(string, []byte) error { return nil }

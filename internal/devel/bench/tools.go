@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Words that tool names and descriptions of real servers are made of.
+// Words that occur in the names and descriptions of real servers' tools.
 var (
 	verbs  = []string{"list", "get", "search", "create", "update", "delete", "archive", "export", "assign", "merge", "watch", "rename", "copy", "move", "publish", "approve", "cancel", "import", "count", "summarize"}
 	nouns  = []string{"issue", "invoice", "customer", "document", "repository", "pull_request", "message", "channel", "calendar_event", "contact", "deployment", "dashboard", "alert", "ticket", "file", "folder", "record", "workflow", "order", "payment", "report", "comment", "branch", "release", "project", "team", "user", "webhook", "label", "milestone"}

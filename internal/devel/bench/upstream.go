@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// upstream is an MCP server in this process that lists given tools and answers
-// every call at once, so that what remains of a call's time is the engine's.
+// upstream is an MCP server in this process that lists given tools and answers every call at once. The time of a call
+// is then the engine's alone.
 type upstream struct{ tools []json.RawMessage }
 
 // dial opens a connection. The server's side ends with it.
@@ -69,8 +69,8 @@ func (u upstream) answer(method string) string {
 	return `"error":{"code":-32601,"message":"method not found"}`
 }
 
-// Serve is an MCP server over standard streams with n made-up tools, for
-// measurements that need a process of its own.
+// Serve runs an MCP server with n generated tools over in and out. It is for measurements that need a process of its
+// own.
 func Serve(n int, in io.Reader, out io.Writer) {
 	u := upstream{tools: definitions(n)}
 	u.serve(in, out)

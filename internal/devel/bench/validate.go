@@ -21,8 +21,7 @@ func (p parser) Parse(ctx context.Context, code string) (core.Parsed, error) {
 	return p.sandboxes.Parse(ctx, "python", code)
 }
 
-// validate measures the whole of the gate for programs as models write them: parse,
-// rules, type-check, risk.
+// validate measures all checks of programs like those that models write: parsing, rules, type check and risk.
 func (b *bench) validate(ctx context.Context) error {
 	tools, err := toolset(ordinary)
 	if err != nil {
@@ -71,7 +70,7 @@ func (b *bench) validate(ctx context.Context) error {
 	return nil
 }
 
-// long is a program of about so many lines that calls five tools.
+// long returns a program of about the given number of lines that calls five tools.
 func long(tools *core.Toolset, language core.Language, lines, seed int) string {
 	part, comment := longScript, "//"
 	if language == core.Python {

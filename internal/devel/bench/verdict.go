@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// window is a context that many models have. A way that does not fit could not be gone with them.
+// window is the size of a common context window, in tokens. A way that needs more does not work with such a model.
 const window = 200_000
 
-// Verdicts say in words where programs save and where they cost more, each against the better
-// of the two direct ways.
+// Verdicts describes where programs save and where they cost more, each compared with the better of the two direct
+// ways.
 func (w Workload) Verdicts() []string {
 	direct, code := w.best(WayDirect, WaySearch), w.best(WayFull, WayLean)
 	verdicts := []string{compared(direct, code)}
@@ -24,7 +24,7 @@ func (w Workload) Verdicts() []string {
 	return verdicts
 }
 
-// best is the one of two ways with the smaller context.
+// best returns whichever of the ways has the smallest context.
 func (w Workload) best(ways ...string) Cost {
 	var best Cost
 	for _, c := range w.Costs {
@@ -51,7 +51,7 @@ func compared(direct, code Cost) string {
 		change(direct.Peak, code.Peak), change(direct.Definitions, code.Definitions), change(direct.Data(), code.Data()))
 }
 
-// dearer lists in what the second is worse than the first.
+// dearer lists the respects in which the second cost is higher than the first.
 func dearer(direct, code Cost) string {
 	var worse []string
 	for _, d := range []struct {

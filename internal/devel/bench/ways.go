@@ -16,7 +16,7 @@ import (
 	"retort/internal/tokens"
 )
 
-// The ways in which a client can have a model do a task.
+// The ways in which a client can let a model do a task.
 const (
 	WayDirect = "direct calls, all definitions"
 	WaySearch = "direct calls, tool search"
@@ -24,7 +24,7 @@ const (
 	WayLean   = "code, lean surface"
 )
 
-// Cost is what doing a task in one way took. Tokens are those of o200k_base.
+// Cost is the cost of a task done in one way. Tokens are counted as o200k_base.
 type Cost struct {
 	Way         string  `json:"way"`
 	Definitions int     `json:"definitions"`  // of tools, and instructions of servers
@@ -38,10 +38,10 @@ type Cost struct {
 	Answer      string  `json:"answer"`       // JSON; the same in all ways
 }
 
-// Data are the tokens that are not definitions.
+// Data returns the number of tokens that are not definitions.
 func (c Cost) Data() int { return c.Read + c.Written }
 
-// conversation keeps account of the context of a model.
+// conversation counts the tokens in the context of a model.
 type conversation struct{ cost Cost }
 
 func begin(way, task string) *conversation {
@@ -60,13 +60,13 @@ func (c *conversation) add(to *int, text string) {
 	c.cost.Peak += n
 }
 
-// turn is one of the model's: it reads its whole context.
+// turn counts one turn of the model, in which it reads its whole context.
 func (c *conversation) turn() {
 	c.cost.RoundTrips++
 	c.cost.Input += c.cost.Peak
 }
 
-// end is the last turn, which calls nothing.
+// end counts the last turn, which makes no calls.
 func (c *conversation) end(answer any, took time.Duration) (Cost, error) {
 	text, err := canonical(answer)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *conversation) end(answer any, took time.Duration) (Cost, error) {
 	return c.cost, nil
 }
 
-// canonical is JSON with sorted keys, whatever made it.
+// canonical returns v as JSON with sorted keys, so that equal values are equal texts.
 func canonical(v any) (string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -92,7 +92,7 @@ func canonical(v any) (string, error) {
 	return string(text), err
 }
 
-// offered is a tool as clients give it to models.
+// offered is the definition of a tool as clients show it to models.
 type offered struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -104,7 +104,7 @@ func (d offered) text() string {
 	return string(text)
 }
 
-// offers asks a server for its tools, whose names get a prefix.
+// offers lists the tools of a server and adds a prefix to their names.
 func (c *client) offers(prefix string) (all []offered, err error) {
 	for params := (map[string]any{}); ; {
 		result, err := c.request("tools/list", params)
@@ -129,7 +129,7 @@ func (c *client) offers(prefix string) (all []offered, err error) {
 	}
 }
 
-// answered is what a tool answered, as a client shows it to its model.
+// answered is the result of a tool as a client shows it to its model.
 type answered struct {
 	text  string
 	value json.RawMessage // nil if the text is not JSON and there is no other
@@ -165,7 +165,7 @@ func (c *client) tool(name string, arguments any) (answered, error) {
 	return a, nil
 }
 
-// everyday is a set of bundled servers, each in its own process, as clients start them.
+// everyday is a set of bundled servers, each in a process of its own, as clients start them.
 type everyday struct {
 	servers map[string]*client
 	tools   []offered
@@ -203,15 +203,15 @@ func (e *everyday) close() {
 	}
 }
 
-// workSettings are those of the engine whose clients write programs. Nobody is there to ask;
-// direct calls ask nobody either, and give addresses from one server to others.
+// workSettings are the engine's settings for clients that write programs. Nobody can approve anything, as with direct
+// calls, and addresses may be passed from one server to another.
 const workSettings = `
 permissionLevel: execute_full
 approval: {autoApproveLow: true, autoApproveMedium: true, autoApproveHigh: true}
 servers: {crm: {pii: {reveal: [email]}}, mail: {pii: {reveal: [email]}}}
 `
 
-// office is a configuration of the engine with all bundled servers behind it.
+// office is a configuration of the engine with all bundled servers.
 type office struct {
 	self string
 	args []string

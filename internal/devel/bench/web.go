@@ -18,14 +18,14 @@ import (
 	"time"
 )
 
-// crowd is how many clients there are at once.
+// crowd is the number of concurrent clients.
 const crowd = 1000
 
 // crowded lets every client, which are one principal here, do what it wants.
 const crowded = "http: {executions: 2000, sessions: 2000, rate: 1000000/minute}\n"
 
-// http measures a crowd of clients over HTTP, each with one small program that makes one
-// call. Half of them are of the era with sessions.
+// http measures many concurrent clients over HTTP. Each sends a small program with one call. Half of them use the
+// protocol versions with sessions.
 func (b *bench) http(ctx context.Context) error {
 	url, pid, stop, err := b.listener(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (b *bench) http(ctx context.Context) error {
 	return nil
 }
 
-// listener starts a Retort that listens, with one server behind it.
+// listener starts a Retort that listens over HTTP, with one server.
 func (b *bench) listener(ctx context.Context) (url string, pid int, stop func(), err error) {
 	dir := filepath.Join(b.home, "http")
 	servers, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"bench": map[string]any{"command": b.Self, "args": []string{"bench", "--upstream", "20"}}}})
@@ -92,7 +92,7 @@ func (b *bench) listener(ctx context.Context) (url string, pid int, stop func(),
 	return "", 0, nil, errors.Join(errors.New("the listener did not start"), cmd.Wait())
 }
 
-// crowd has all clients begin at once.
+// crowd runs all clients at the same time.
 func (b *bench) crowd(ctx context.Context, g guest) (took []float64, failures []error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -122,7 +122,7 @@ func (b *bench) crowd(ctx context.Context, g guest) (took []float64, failures []
 	return took, failures
 }
 
-// watch looks at the memory of a process and its children until engine is called.
+// watch samples the memory of a process and its children until engine is called.
 func watch(pid int) (sandboxes, engine func() float64) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	var own, others float64
@@ -148,13 +148,13 @@ func watch(pid int) (sandboxes, engine func() float64) {
 	return func() float64 { <-ended; return others }, func() float64 { close(done); <-ended; return own }
 }
 
-// guest is the smallest client over HTTP.
+// guest is a minimal HTTP client.
 type guest struct {
 	url, program string
 	http         *http.Client
 }
 
-// smallProgram is what a guest calls: a program that makes one call that reads.
+// smallProgram is the program that a guest runs. It makes one call that reads.
 func smallProgram() (string, error) {
 	var tool struct{ Name string }
 	if err := json.Unmarshal(definitions(1)[0], &tool); err != nil {
@@ -182,7 +182,7 @@ func (g guest) inSession(ctx context.Context) error {
 	return err
 }
 
-// send is one request. A call must be answered with the program's result.
+// send sends one request. The result of a call must be that of the program.
 func (g guest) send(ctx context.Context, body string, headers ...string) (session string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, g.url, strings.NewReader(body))
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 	"retort/internal/pipeline/search/index"
 )
 
-// Workload is a task, and what doing it took in each way.
+// Workload is a task with its costs in each way.
 type Workload struct {
 	Name  string `json:"name"`
 	Task  string `json:"task"` // as a person would put it
 	Costs []Cost `json:"ways"`
 }
 
-// workload is a task with somebody who does it by direct calls, and a program.
+// workload is a task with an agent that does it by direct calls, and with a program.
 type workload struct {
 	name, task string
 	servers    []string // the servers whose tools the task needs
@@ -38,10 +38,10 @@ type workload struct {
 //go:embed workloads/*.ts
 var workloadFiles embed.FS
 
-// atOnce is how many calls an agent makes in one turn.
+// atOnce is the number of calls that an agent makes in one turn.
 const atOnce = 20
 
-// call is one of an agent's.
+// call is one call of an agent.
 type call struct {
 	tool      string // "crm__search_records"
 	arguments map[string]any
@@ -52,16 +52,16 @@ func (c call) text() string {
 	return string(text)
 }
 
-// agent does a task by direct calls: what a model would write and read goes to the account
-// of its conversation, and what it would think is Go.
+// agent does a task by direct calls. What a model would read and write is counted in its conversation; Go code does
+// the thinking.
 type agent struct {
 	*conversation
 	servers *everyday
 	may     map[string]bool // tools whose definitions it has; nil: of all
 }
 
-// turn makes calls at once and gives their answers. An answer that is an error is told to the
-// model like any other.
+// calls makes the calls of one turn concurrently and returns their answers. The model sees an answer that is an error
+// like any other.
 func (a *agent) calls(calls ...call) ([]answered, error) {
 	answers := make([]answered, len(calls))
 	for i := 0; i < len(calls); i += atOnce {
@@ -87,7 +87,7 @@ func (a *agent) calls(calls ...call) ([]answered, error) {
 	return answers, nil
 }
 
-// ask is one call in a turn of its own; its answer goes to out.
+// ask makes a single call in a turn of its own and decodes its answer into out.
 func (a *agent) ask(out any, tool string, arguments map[string]any) error {
 	answers, err := a.calls(call{tool, arguments})
 	if err != nil {
@@ -103,15 +103,15 @@ func (a answered) into(out any) error {
 	return nil
 }
 
-// ways does a workload in every way.
+// ways runs a workload in every way.
 type ways struct {
 	Options
 	office *office
 	finder *finder
 }
 
-// Workloads does nine tasks in four ways against the bundled servers, and says what each took.
-// All ways must come to the same answer. Its errors are *core.Error.
+// Workloads does nine tasks in four ways against the bundled servers and returns the costs. All ways must produce the
+// same answer. Its errors are *core.Error.
 func Workloads(ctx context.Context, o Options) ([]Workload, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
@@ -167,7 +167,7 @@ func (w *ways) do(ctx context.Context, one workload) ([]Cost, error) {
 	return costs, nil
 }
 
-// direct has an agent do the task on servers of its own.
+// direct lets an agent do the task on servers of its own.
 func (w *ways) direct(ctx context.Context, way string, one workload) (Cost, error) {
 	servers, err := startServers(ctx, w.Self, one.servers...)
 	if err != nil {
@@ -190,16 +190,16 @@ func (w *ways) direct(ctx context.Context, way string, one workload) (Cost, erro
 	return a.end(answer, time.Since(began))
 }
 
-// finder is a tool search as clients have it: it answers with whole definitions.
+// finder is a tool search as clients provide it. It returns whole definitions.
 type finder struct {
 	tools []offered
 	index *index.Index
 }
 
-// loaded is how many definitions a search loads.
+// loaded is the number of definitions that a search loads.
 const loaded = 5
 
-// searchTool is the only definition in the context at first.
+// searchTool is the only definition in the context at the beginning.
 var searchTool = offered{
 	Name: "tool_search", Description: "Search for tools by what they do. The definitions of the tools found are loaded and can be called from then on.",
 	InputSchema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"What the tool should do"}},"required":["query"]}`),
@@ -223,7 +223,7 @@ func openFinder(ctx context.Context, self string) (*finder, error) {
 	return f, nil
 }
 
-// equip searches, one query in a turn.
+// equip runs the searches, one query in each turn.
 func (f *finder) equip(a *agent, queries []string) {
 	a.may = map[string]bool{}
 	a.define(searchTool.text())
@@ -240,7 +240,7 @@ func (f *finder) equip(a *agent, queries []string) {
 	}
 }
 
-// code has a client of Retort do the task with a program.
+// code lets a client of Retort do the task with a program.
 func (w *ways) code(ctx context.Context, way string, one workload) (Cost, error) {
 	c, err := w.office.start(ctx, map[string]string{WayFull: "full", WayLean: "lean"}[way])
 	if err != nil {
@@ -264,7 +264,7 @@ func (w *ways) code(ctx context.Context, way string, one workload) (Cost, error)
 	return p.end(answer, time.Since(began))
 }
 
-// programmer is a client of Retort and nothing else.
+// programmer is a client that is connected only to Retort.
 type programmer struct {
 	*conversation
 	client *client
@@ -289,7 +289,7 @@ func (p *programmer) search(query string) error {
 	return err
 }
 
-// answer is what the model says in the end.
+// answer returns the model's final answer.
 func (p *programmer) answer(one workload) (any, error) {
 	calls := []call{}
 	if one.call != nil {
@@ -334,7 +334,7 @@ func (p *programmer) run(c call) (core.Outcome, error) {
 	return o, nil
 }
 
-// told is the answer that an Outcome holds.
+// told extracts the answer from an Outcome.
 func (one workload) told(o core.Outcome) (any, error) {
 	if err := failed(o); err != nil {
 		return nil, err

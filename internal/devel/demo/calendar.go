@@ -31,7 +31,7 @@ type moment struct {
 	Zone     string `json:"timeZone,omitempty"`
 }
 
-// time is the instant; whole days begin at midnight UTC.
+// time returns the instant. Whole days begin at midnight UTC.
 func (m moment) time() (time.Time, error) {
 	if m.DateTime != "" {
 		return time.Parse(time.RFC3339, m.DateTime)
@@ -251,7 +251,7 @@ type eventInput struct {
 	Attendees  []attendee `json:"attendees"`
 }
 
-// put changes e as the input says, or fails and leaves it alone.
+// put applies the input to e. After an error, e is unchanged.
 func (in eventInput) put(e *event) error {
 	changed := *e
 	if in.Start != nil {

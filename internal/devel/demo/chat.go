@@ -37,7 +37,7 @@ type channel struct {
 	messages []*chatMessage // oldest first
 }
 
-// chatMessage is named by its channel and timestamp, "seconds.micros".
+// chatMessage is a message. Its channel and timestamp, "seconds.micros", identify it.
 type chatMessage struct {
 	User      string     `json:"user"`
 	TS        string     `json:"ts"`
@@ -105,7 +105,7 @@ func (c *chat) fill() {
 	c.channels = append(c.channels, deploy)
 }
 
-// refused is an error in the way of this product's API.
+// refused returns an error in the format of this product's API.
 func refused(code, format string, args ...any) error {
 	return fmt.Errorf("%s: %s", code, fmt.Sprintf(format, args...))
 }
@@ -202,7 +202,7 @@ func messagesPage(list []*chatMessage, scope, cursor string, limit int) (result,
 	return jsonText(messagePage{true, page, next != "", cursorMeta{next}})
 }
 
-// deploy moves the deployment one step on each time that somebody looks.
+// deploy advances the deployment by one step. It is called each time the channel is read.
 func (c *chat) deploy(ch *channel) {
 	if c.polls >= deployPolls {
 		return
@@ -330,7 +330,7 @@ func (c *chat) auditLog(in struct {
 	}{pageByOffset(c.effectsOn(""), 0, or(in.Limit, 100))})
 }
 
-// posting is the channel that a message can be put into.
+// posting returns the channel if messages can be posted to it.
 func (c *chat) posting(id string) (*channel, error) {
 	ch, err := c.channel(id)
 	if err == nil && ch.Archived {

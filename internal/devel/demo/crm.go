@@ -219,7 +219,7 @@ func (c *crm) create(in struct {
 	return structured(change{ID: id, Version: 1, Changed: sortedKeys(in.Data)})
 }
 
-// insert gives a row its fixed values and keeps it.
+// insert sets the fixed values of a row and stores it.
 func (c *crm) insert(tool string, t *table, row []any) string {
 	id := fmt.Sprintf("%.3s9%05d", fmt.Sprint(t.rows[0][0]), len(c.effects))
 	row[0], row[1] = id, int64(1)
@@ -237,7 +237,7 @@ type change struct {
 	Changed []string `json:"changed"`
 }
 
-// apply changes one record: the version counts up only if a value is new.
+// apply changes one record. Its version increases only if a value is new.
 func (c *crm) apply(tool, objectType, id string, data map[string]any, ifVersion int64) (change, error) {
 	t, row, err := c.find(objectType, id)
 	if err != nil {
@@ -310,7 +310,7 @@ func (c *crm) bulkUpdate(in struct {
 	}{outcomes, len(outcomes) - failures, failures})
 }
 
-// tryOut says what apply would fail with, and changes nothing.
+// tryOut returns the error that apply would return, and changes nothing.
 func (c *crm) tryOut(objectType, id string, data map[string]any) error {
 	t, row, err := c.find(objectType, id)
 	if err == nil {

@@ -276,7 +276,7 @@ func (d *database) execute(in statementInput) (result, error) {
 	}{rows, done.ID})
 }
 
-// fitted converts the values of some columns, or fails with the first that does not fit.
+// fitted converts the values of some columns. It returns an error for the first value that does not fit.
 func (t *table) fitted(names []string, values []any) (map[int]any, error) {
 	if len(names) != len(values) {
 		return nil, fmt.Errorf("%d columns but %d values", len(names), len(values))

@@ -25,17 +25,16 @@ import (
 	"time"
 )
 
-// now is the day on which all data was made; nothing here reads a clock except
-// the chat's deployment.
+// now is the day on which all data was made. Nothing here reads a clock, except the deployment in the chat.
 var now = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
 
-// product is one kind of server.
+// product is one kind of bundled server.
 type product struct {
 	name, title, instructions string
 	build                     func(*base) map[string]tool // made on the first call: tools/list needs no data
 }
 
-// products are the bundled servers in the order in which they are presented.
+// products returns the bundled servers in the order of presentation.
 func products() []product {
 	return []product{
 		{"drive", "Nordlys Drive", "Documents, spreadsheets and folders of Nordlys Instruments.", buildDrive},
@@ -59,8 +58,8 @@ func Names() []string {
 	return names
 }
 
-// Server is one instance of a bundled server with its own data. Connections to
-// the same instance see each other's changes.
+// Server is one instance of a bundled server with its own data. Connections to the same instance see each other's
+// changes.
 type Server struct {
 	product
 	definitions []*definition
@@ -68,7 +67,7 @@ type Server struct {
 	tools       func() map[string]tool
 }
 
-// Open makes a fresh instance. The error names the servers that exist.
+// Open makes a new instance. If there is no server called name, the error lists the existing ones.
 func Open(name string) (*Server, error) {
 	all := products()
 	i := slices.IndexFunc(all, func(p product) bool { return p.name == name })

@@ -39,7 +39,7 @@ func newDrive(b *base) *drive {
 	return d
 }
 
-// add fills in what every file has and keeps it.
+// add sets the properties that every file has and stores the file.
 func (d *drive) add(f *driveFile) {
 	r := seeded("file " + f.ID)
 	f.Owner, f.Modified, f.Version = pick(r, d.w.staff).Email, daysAgo(r, r.IntN(700)), between(r, 1, 30)
@@ -47,7 +47,7 @@ func (d *drive) add(f *driveFile) {
 	d.byID[f.ID] = f
 }
 
-// newFile is one of the many files, of a kind and name as a company has them.
+// newFile makes one of the many ordinary files of a company, with a random kind and name.
 func (d *drive) newFile(r *rand.Rand, i int) *driveFile {
 	c := pick(r, d.w.companies)
 	id := fmt.Sprintf("doc-%06d", 100_000+i)
@@ -70,7 +70,7 @@ func (d *drive) newFile(r *rand.Rand, i int) *driveFile {
 	return f
 }
 
-// essay is an ordinary document of a page or two.
+// essay returns an ordinary document of a page or two.
 func (d *drive) essay(id string) string {
 	r := seeded(id)
 	a := newAuthor(d.w, "document", r)
@@ -118,7 +118,7 @@ func asCSV(t *table) string {
 	return b.String()
 }
 
-// asPDF is the smallest file that PDF readers open: one page with a title.
+// asPDF returns the smallest file that PDF readers open: one page with a title.
 func asPDF(title string) []byte {
 	var b bytes.Buffer
 	b.WriteString("%PDF-1.4\n")

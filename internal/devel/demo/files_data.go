@@ -34,7 +34,7 @@ func (f *files) fill() {
 	}
 }
 
-// put keeps a file and the directories above it.
+// put stores a file and creates the directories above it.
 func (f *files) put(name string, content func() string) {
 	full := path.Join(filesRoot, name)
 	modified := now.Add(-time.Duration(len(f.nodes)) * 11 * time.Hour)

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// condition is one filter of a search: the value of a field compared with one
-// given, or with each of several for "in".
+// condition is one filter of a search. It compares the value of a field with a given one or, for "in", with several.
 type condition struct {
 	Field string `json:"field"`
 	Op    string `json:"op"`
@@ -53,7 +52,7 @@ func (t *table) filtered(conditions []condition, by sorting) ([][]any, error) {
 	return found, nil
 }
 
-// field is the index of a column, or an error that names those that exist.
+// field returns the index of a column. The error lists the existing columns.
 func (t *table) field(name string) (int, error) {
 	if i := t.col(name); i >= 0 {
 		return i, nil

@@ -8,8 +8,7 @@ import (
 	"retort/internal/base/jsonschema"
 )
 
-// formats are those that input schemas here ask for, but for idn-email: what is
-// an address is for the tools to say.
+// formats returns the formats that the input schemas use, except idn-email: the tools decide what is a valid address.
 func formats() jsonschema.Formats {
 	return jsonschema.Formats{"date": isDate, "date-time": isDateTime, "hostname": isHostname}
 }

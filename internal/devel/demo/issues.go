@@ -109,7 +109,7 @@ func (s *issues) pull(owner, name string, number int) (*repo, *issue, error) {
 	return r, x, err
 }
 
-// paged is the page of list that GitHub-like numbers name.
+// paged returns one page of list. Pages are numbered as GitHub does.
 func paged[T any](list []T, page, size int) []T {
 	size = or(size, 30)
 	return pageByOffset(list, (or(page, 1)-1)*size, size)

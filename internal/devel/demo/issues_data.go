@@ -74,7 +74,7 @@ func (s *issues) newIssue(r *rand.Rand, a *author, number int, created time.Time
 	return x
 }
 
-// diff is the change of a pull request as a patch, plain text.
+// diff returns the change of a pull request as a patch in plain text.
 func (s *issues) diff(in struct {
 	Owner  string `json:"owner"`
 	Repo   string `json:"repo"`

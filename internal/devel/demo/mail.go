@@ -91,7 +91,7 @@ func (m *mail) fill() {
 	}
 }
 
-// snippet is the first hundred characters without line breaks.
+// snippet returns the first hundred characters without line breaks.
 func snippet(body string) string {
 	r := []rune(strings.Join(strings.Fields(body), " "))
 	return string(r[:min(len(r), 100)])
@@ -104,8 +104,8 @@ func (m *mail) find(id string) (*mailMessage, error) {
 	return nil, m.missing("message", id)
 }
 
-// search understands from: to: subject: is:unread has:attachment label:
-// after:YYYY-MM-DD before:YYYY-MM-DD and plain words, all of which must hold.
+// search supports from: to: subject: is:unread has:attachment label: after:YYYY-MM-DD before:YYYY-MM-DD and plain
+// words. A message must match all of them.
 func (m *mail) search(in struct {
 	Query      string   `json:"query"`
 	Labels     []string `json:"labelIds"`
@@ -269,7 +269,7 @@ type mailInput struct {
 	ThreadID string   `json:"threadId"`
 }
 
-// keep puts a message of our own on top of the mailbox.
+// keep adds a message of our own as the newest of the mailbox.
 func (m *mail) keep(in mailInput, label string) (*mailMessage, error) {
 	if in.ThreadID != "" && !slices.ContainsFunc(m.messages, func(x *mailMessage) bool { return x.ThreadID == in.ThreadID }) {
 		return nil, m.missing("thread", in.ThreadID)

@@ -2,7 +2,7 @@ package demo
 
 import "sync"
 
-// countries are where people and companies come from.
+// countries lists the countries of people and companies.
 var countries = sync.OnceValue(func() []country {
 	return []country{
 		newCountry("Norway", "+47 22 ## ## ##", "Hanne Ingrid Solveig Astrid Silje Lars Bjørn Erik Magnus Øyvind Kari Torstein",

@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// orderCount is the number of rows of the orders, on the drive, in the sheets
-// and in the database alike.
+// orderCount is the number of orders. It is the same on the drive, in the sheets and in the database.
 const orderCount = 10_000
 
 type article struct {
@@ -14,7 +13,7 @@ type article struct {
 	price               float64
 }
 
-// catalogue is what Nordlys Instruments sells.
+// catalogue returns the products that Nordlys Instruments sells.
 func catalogue() []article {
 	return []article{
 		{"NL-T100", "T100 thermometer", "Sensors", 149.00}, {"NL-T200", "T200 cryo thermometer", "Sensors", 389.00},
@@ -26,7 +25,7 @@ func catalogue() []article {
 	}
 }
 
-// orders is the table of orders, oldest first. Its amounts are whole cents.
+// orders returns the table of orders, oldest first. Amounts are in whole cents.
 func orders(w *world) *table {
 	r := seeded("orders")
 	t := &table{name: "orders", cols: []column{
@@ -51,7 +50,7 @@ func orders(w *world) *table {
 	return t
 }
 
-// orderStatus is what becomes of an order: the older, the more likely done.
+// orderStatus returns the status of an order. The older the order, the more likely it is done.
 func orderStatus(dice, age int) string {
 	switch {
 	case dice < 4:

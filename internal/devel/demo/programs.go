@@ -12,8 +12,8 @@ import (
 //go:embed programs/*.ts
 var programFiles embed.FS
 
-// Program is one of the programs that show what code execution is good for. It
-// runs against the bundled servers under their own names.
+// Program is an example that shows the use of code execution. It runs against the bundled servers under their own
+// names.
 type Program struct {
 	Name  string // "1-copy-transcript"
 	Title string
@@ -21,7 +21,7 @@ type Program struct {
 	Code  string // TypeScript, without the comment in front
 }
 
-// Programs are shown in this order.
+// Programs returns the examples in the order of presentation.
 func Programs() []Program {
 	entries, err := programFiles.ReadDir("programs")
 	if err != nil {

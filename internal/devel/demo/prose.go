@@ -28,7 +28,7 @@ func newAuthor(w *world, genre string, r *rand.Rand) *author {
 	return &author{r: r, w: w, sentences: strings.Split(strings.TrimSpace(string(file)), "\n")}
 }
 
-// with is the same author with other luck.
+// with returns the same author with another source of random numbers.
 func (a *author) with(r *rand.Rand) *author {
 	return &author{r: r, w: a.w, sentences: a.sentences}
 }
@@ -42,7 +42,7 @@ func (a *author) sentence() string {
 	return a.fill(s)
 }
 
-// paragraph is n sentences.
+// paragraph returns n sentences.
 func (a *author) paragraph(n int) string {
 	all := make([]string, n)
 	for i := range all {

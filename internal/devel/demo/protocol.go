@@ -85,7 +85,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// readLines reads non-empty lines until in ends; then ended is told why.
+// readLines reads non-empty lines until in ends. It then calls ended with the cause.
 func readLines(ctx context.Context, in io.Reader) (lines <-chan []byte, ended <-chan error) {
 	out, end := make(chan []byte), make(chan error, 1)
 	go func() {
@@ -107,7 +107,7 @@ func readLines(ctx context.Context, in io.Reader) (lines <-chan []byte, ended <-
 	return out, end
 }
 
-// drain waits for the calls under way.
+// drain waits for the pending calls.
 func (c *conn) drain(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { c.calls.Wait(); close(done) }()
@@ -139,8 +139,7 @@ func (c *conn) accept(ctx context.Context, line []byte) {
 	}
 }
 
-// start runs work in a goroutine of its own and writes what it returns, unless
-// the client has cancelled it.
+// start runs work in its own goroutine and writes its result, unless the client has cancelled it.
 func (c *conn) start(ctx context.Context, id string, work func(context.Context) []byte) {
 	select {
 	case c.slots <- struct{}{}:
@@ -313,7 +312,7 @@ func (s *Server) discover() []byte {
 	}{allVersions(), capabilities, s.instructions, 300_000, "public"})
 }
 
-// stamp adds what every result of the stateless era carries.
+// stamp adds the members that every result of the stateless protocol versions has.
 func (s *Server) stamp(object []byte) []byte {
 	return slices.Concat([]byte(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`), encode(s.info()), []byte(`},`), object[1:])
 }

@@ -56,7 +56,7 @@ func (s *sheets) fill() {
 
 func named(t *table, name string) *table { t.name = name; return t }
 
-// targets is a small sheet that goes with the orders.
+// targets returns a small sheet of sales targets for the orders.
 func (s *sheets) targets() *table {
 	t := &table{name: "Targets", cols: []column{{name: "Region", kind: textKind}, {name: "Quarter", kind: textKind}, {name: "Target", kind: decimalKind}}}
 	for i, region := range regions {
@@ -137,8 +137,7 @@ func (s *sheets) get(in struct {
 	}{b.ID, b.Title, b.Version, tabs})
 }
 
-// area is a range of cells; row 0 holds the titles. The last row and column are
-// not part of it.
+// area is a range of cells. Row 0 holds the titles. The end row and end column are exclusive.
 type area struct {
 	book           *workbook
 	tab            *table
@@ -185,7 +184,7 @@ func (s *sheets) area(id, text string) (area, error) {
 	return x, nil
 }
 
-// letters is the index of a column: A is 0, Z is 25, AA is 26.
+// letters returns the index of a column: A is 0, Z is 25, AA is 26.
 func letters(s string) int {
 	n := 0
 	for _, c := range s {
@@ -282,7 +281,7 @@ func (s *sheets) changed(b *workbook, tool string, cells int, format string, arg
 	return structured(sheetChange{b.ID, b.Version, cells})
 }
 
-// cells checks that values have a place in the columns from c0 on.
+// cells checks that the values fit into the columns from c0 on.
 func (t *table) cells(values [][]any, c0 int) ([][]any, error) {
 	fitted := make([][]any, len(values))
 	for i, row := range values {

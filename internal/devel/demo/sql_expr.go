@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// expr is a condition that does not know its table yet.
+// expr is a condition that is not yet bound to a table.
 type expr func(t *table) (eval, error)
 
-// eval is the value for a row. The value of a condition is true, false, or nil
-// where SQL says NULL.
+// eval returns the value for a row. The value of a condition is true, false, or nil for SQL's NULL.
 type eval func(row []any) any
 
 func (p *parser) whereClause() (expr, error) {
@@ -24,8 +23,7 @@ func (p *parser) orExpr() (expr, error) { return p.chain("OR", true, p.andExpr) 
 
 func (p *parser) andExpr() (expr, error) { return p.chain("AND", false, p.notExpr) }
 
-// chain reads operands with a word between. One operand with the value decides
-// decides the whole.
+// chain parses operands separated by a word. One operand whose value is decides determines the whole.
 func (p *parser) chain(word string, decides bool, operand func() (expr, error)) (expr, error) {
 	first, err := operand()
 	if err != nil {
@@ -102,7 +100,7 @@ func negate(inner expr) expr {
 	}
 }
 
-// operand is a column or a literal.
+// operand parses a column or a literal.
 func (p *parser) operand() (expr, error) {
 	t := p.tokens[0]
 	if word := strings.ToUpper(t.text); t.kind == nameToken || t.kind == wordToken && !slices.Contains([]string{"NULL", "TRUE", "FALSE"}, word) {
@@ -116,7 +114,7 @@ func (p *parser) operand() (expr, error) {
 	return func(*table) (eval, error) { return func([]any) any { return v }, nil }, err
 }
 
-// sqlColumn is the index of a column, or an error that names those that exist.
+// sqlColumn returns the index of a column. The error lists the existing columns.
 func (t *table) sqlColumn(name string) (int, error) {
 	if i := t.col(name); i >= 0 {
 		return i, nil
@@ -130,7 +128,7 @@ var comparisons = map[string]func(order int) bool{
 	">": func(n int) bool { return n > 0 }, ">=": func(n int) bool { return n >= 0 },
 }
 
-// predicate is a comparison of two operands, or one of IS, IN, BETWEEN, LIKE.
+// predicate parses a comparison of two operands, or IS, IN, BETWEEN or LIKE.
 func (p *parser) predicate() (expr, error) {
 	left, err := p.operand()
 	if err != nil {
@@ -199,7 +197,7 @@ func (p *parser) like(left expr, fold func(string) string) (expr, error) {
 	}, left), nil
 }
 
-// combine makes an expression of the values of others.
+// combine returns an expression that applies f to the values of other expressions.
 func combine(f func(values []any) any, operands ...expr) expr {
 	return func(t *table) (eval, error) {
 		evals, err := bindAll(t, operands)
@@ -213,7 +211,7 @@ func combine(f func(values []any) any, operands ...expr) expr {
 	}
 }
 
-// compared is nil where one side is NULL, and false for values of different types.
+// compared returns nil if one side is NULL, and false for values of different types.
 func compared(a, b any, test func(int) bool) any {
 	if a == nil || b == nil {
 		return nil

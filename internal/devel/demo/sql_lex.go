@@ -85,7 +85,7 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
 
-// lexQuoted reads a string or a quoted name, in which the quote is doubled.
+// lexQuoted reads a string or a quoted name. A doubled quote in it stands for one.
 func lexQuoted(s string, quote byte) (token, int, error) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {
@@ -118,7 +118,7 @@ func lexNumber(s string) (token, int, error) {
 	return token{kind: valueToken, text: s[:n], value: v}, n, err
 }
 
-// sqlNumber is an int64 where the text has no point, else a float64.
+// sqlNumber returns an int64 if the text has no decimal point, else a float64.
 func sqlNumber(text string) (any, error) {
 	if !strings.ContainsAny(text, ".eE") {
 		v, err := strconv.ParseInt(text, 10, 64)

@@ -36,7 +36,7 @@ type (
 	}
 )
 
-// selectItem is a column, or an aggregate of one ("" for COUNT(*)).
+// selectItem is a column or an aggregate of a column ("" for COUNT(*)).
 type selectItem struct {
 	aggregate string // COUNT, SUM, AVG, MIN, MAX; empty for a column
 	column    string
@@ -44,8 +44,7 @@ type selectItem struct {
 	alias     string
 }
 
-// text is the item in one spelling, the name of its column in the result
-// unless there is an alias.
+// text returns the item in its normal spelling, which is the name of its result column unless it has an alias.
 func (i selectItem) text() string {
 	column := or(i.column, "*")
 	if i.distinct {
@@ -110,7 +109,7 @@ func (p *parser) unexpected(wanted string) error {
 	return fmt.Errorf("syntax error at position %d, at %s: expected %s", p.tokens[0].pos, p.tokens[0], wanted)
 }
 
-// skip takes a token; at the end it takes none.
+// skip consumes a token. At the end it does nothing.
 func (p *parser) skip() {
 	if p.tokens[0].kind != endToken {
 		p.tokens = p.tokens[1:]
@@ -121,7 +120,7 @@ func (p *parser) isKeyword(word string) bool {
 	return p.tokens[0].kind == wordToken && strings.EqualFold(p.tokens[0].text, word)
 }
 
-// keyword takes all the words, or nothing.
+// keyword consumes the given words if all of them come next, and reports whether it did.
 func (p *parser) keyword(words ...string) bool {
 	saved := p.tokens
 	for _, w := range words {
@@ -160,7 +159,7 @@ func (p *parser) name(what string) (string, error) {
 	return "", p.unexpected(what)
 }
 
-// list reads one or more of something, with commas between.
+// list parses one or more elements separated by commas.
 func list[T any](p *parser, one func() (T, error)) ([]T, error) {
 	var all []T
 	for {
@@ -297,7 +296,7 @@ func (p *parser) orderKey() (k orderKey, err error) {
 	return k, err
 }
 
-// literal is a string, a number, TRUE, FALSE, NULL or a placeholder.
+// literal parses a string, a number, TRUE, FALSE, NULL or a placeholder.
 func (p *parser) literal() (any, error) {
 	negative := p.symbol("-")
 	t := p.tokens[0]

@@ -25,8 +25,7 @@ func (t *table) matching(where expr) ([][]any, error) {
 	return rows, nil
 }
 
-// answer is one row of a result and, unless it stands for several, the row it
-// was made from.
+// answer is one row of a result. Unless it stands for several rows, it refers to its source row.
 type answer struct {
 	values []any
 	from   []any
@@ -68,7 +67,7 @@ func (s *selectStmt) run(t *table) (*table, error) {
 	return out, nil
 }
 
-// resultTable has the columns of a result, which must be told apart by name.
+// resultTable returns a table with the columns of a result. Their names must differ.
 func resultTable(t *table, items []selectItem) (*table, error) {
 	out := &table{name: t.name}
 	for _, item := range items {
@@ -111,8 +110,8 @@ func (s *selectStmt) answers(t *table, items []selectItem, rows [][]any) ([]answ
 	return answers, nil
 }
 
-// groups makes one answer for each group of rows, in the order in which the
-// groups first appear. Without GROUP BY all rows are one group.
+// groups returns one answer for each group of rows, in the order in which the groups first appear. Without GROUP BY,
+// all rows form one group.
 func (s *selectStmt) groups(t *table, items []selectItem, columns []int, rows [][]any) ([]answer, error) {
 	var keys []int
 	for _, name := range s.group {
@@ -142,7 +141,7 @@ func (s *selectStmt) groups(t *table, items []selectItem, columns []int, rows []
 	return answers, nil
 }
 
-// split puts rows with equal values in the columns keys together.
+// split groups the rows that have equal values in the columns keys.
 func split(rows [][]any, keys []int) [][][]any {
 	if len(keys) == 0 {
 		return [][][]any{rows}
@@ -166,7 +165,7 @@ func split(rows [][]any, keys []int) [][][]any {
 	return groups
 }
 
-// value is the item for a group of rows; a plain column has one value for all.
+// value returns the item's value for a group of rows. A plain column has the same value in all of them.
 func (i selectItem) value(group [][]any, column int) (any, error) {
 	if i.aggregate == "" {
 		return group[0][column], nil
@@ -204,7 +203,7 @@ func aggregate(item selectItem, values []any) (any, error) {
 	return sum(item, values)
 }
 
-// sum is SUM or AVG. Decimals are kept to four digits.
+// sum computes SUM or AVG. Decimals are rounded to four digits.
 func sum(item selectItem, values []any) (any, error) {
 	total, whole := 0.0, true
 	var exact int64

@@ -34,15 +34,15 @@ type column struct {
 // maxDecimal bounds decimals, so that no sum of them overflows.
 const maxDecimal = 1e15
 
-// table is rows of values. A value is a string, an int64, a float64, a bool or
-// nil; dates are strings that sort by time.
+// table holds rows of values. A value is a string, an int64, a float64, a bool or nil. Dates are strings that sort by
+// time.
 type table struct {
 	name string
 	cols []column
 	rows [][]any
 }
 
-// col is the index of a column, whatever the case of its name; -1 if there is none.
+// col returns the index of a column, ignoring the case of its name, or -1.
 func (t *table) col(name string) int {
 	return slices.IndexFunc(t.cols, func(c column) bool { return strings.EqualFold(c.name, name) })
 }
@@ -55,7 +55,7 @@ func (t *table) colNames() []string {
 	return names
 }
 
-// row finds the row that has key in its first column; -1 if there is none.
+// row returns the index of the row whose first column is key, or -1.
 func (t *table) row(key any) int {
 	return slices.IndexFunc(t.rows, func(r []any) bool { return r[0] == key })
 }
@@ -109,8 +109,8 @@ func (c column) fitText(s string) (any, error) {
 	return nil, fmt.Errorf("%s must be of type %s, not '%s'", c.name, c.kind, s)
 }
 
-// objects is rows as a JSON array of objects with the columns in their order,
-// all or the first and those that only names.
+// objects encodes rows as a JSON array of objects with the columns in order. If only has names, the objects have the
+// first column and those.
 func (t *table) objects(rows [][]any, only ...string) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -132,7 +132,7 @@ func (t *table) objects(rows [][]any, only ...string) json.RawMessage {
 	return append(bytes.TrimSuffix(b.Bytes(), []byte(",")), ']')
 }
 
-// keys are the names of the columns as JSON with a colon, nil for those left out.
+// keys returns the column names as JSON, each with a colon, and nil for columns that are left out.
 func (t *table) keys(only []string) [][]byte {
 	keys := make([][]byte, len(t.cols))
 	for i, c := range t.cols {
@@ -180,7 +180,7 @@ func truth(b bool) int {
 	return 0
 }
 
-// number is the value of an int64 or a float64.
+// number returns the value of an int64 or float64.
 func number(v any) (float64, bool) {
 	switch x := v.(type) {
 	case int64:

@@ -20,7 +20,7 @@ import (
 //go:embed tools/*.json
 var definitionFiles embed.FS
 
-// definition is a tool as it is listed.
+// definition is a tool as tools/list returns it.
 type definition struct {
 	name   string
 	raw    json.RawMessage // compact, otherwise as in the file
@@ -78,8 +78,8 @@ func (d *definition) check(args json.RawMessage) error {
 	return fmt.Errorf("invalid arguments for tool %s: %s", d.name, strings.Join(complaints, "; "))
 }
 
-// base is what every server has: the lock over its data, the log of what
-// changed, and the identifiers that fail on purpose.
+// base is the part that all servers share: the lock for the data, the log of changes, and the identifiers that fail
+// on purpose.
 type base struct {
 	lock    sync.RWMutex
 	effects []Effect
@@ -105,7 +105,7 @@ const (
 	maxGiven   = 512 << 20
 )
 
-// did records a change. It is called by tools that write, once for each change.
+// did records a change. Tools that write call it once for each change.
 func (b *base) did(tool, target, format string, args ...any) Effect {
 	n := len(b.effects) + 1
 	e := Effect{fmt.Sprintf("evt_%06d", n), b.clock(), tool, target, fmt.Sprintf(format, args...)}
@@ -113,11 +113,10 @@ func (b *base) did(tool, target, format string, args ...any) Effect {
 	return e
 }
 
-// clock is the time of the next change: one second after the last.
+// clock returns the time of the next change, one second after the previous one.
 func (b *base) clock() time.Time { return now.Add(time.Duration(len(b.effects)+1) * time.Second) }
 
-// effectsOn are the recorded changes of one target, or all if it is empty,
-// newest first.
+// effectsOn returns the recorded changes of one target, or all if target is empty, newest first.
 func (b *base) effectsOn(target string) []Effect {
 	list := []Effect{}
 	for i := len(b.effects) - 1; i >= 0; i-- {
@@ -128,7 +127,7 @@ func (b *base) effectsOn(target string) []Effect {
 	return list
 }
 
-// provoked fails for the identifiers that everybody may ask for to see an error.
+// provoked returns an error for the identifiers that clients may use to see one.
 func (b *base) provoked(id string) error {
 	switch id {
 	case "forbidden":
@@ -146,7 +145,7 @@ func (b *base) provoked(id string) error {
 	return nil
 }
 
-// missing is the error for an identifier that nothing has.
+// missing returns the error for an unknown identifier.
 func (b *base) missing(kind, id string) error {
 	if err := b.provoked(id); err != nil {
 		return err
@@ -158,14 +157,14 @@ func notFound(kind, id string) error {
 	return fmt.Errorf("404 Not found: there is no %s '%s'", kind, id)
 }
 
-// tool is the implementation of one definition.
+// tool implements one definition.
 type tool struct {
 	writes bool // runs alone; others run concurrently
 	call   func(args json.RawMessage) (result, error)
 }
 
-// read and write make a tool of a function of decoded arguments. The
-// arguments have passed the schema, so T need not check what it says.
+// read and write make a tool from a function of decoded arguments. The arguments have passed the schema, so f need
+// not check what the schema guarantees.
 func read[T any](f func(T) (result, error)) tool { return tool{call: decoded(f)} }
 
 func write[T any](f func(T) (result, error)) tool { return tool{writes: true, call: decoded(f)} }
@@ -185,8 +184,7 @@ func decoded[T any](f func(T) (result, error)) func(json.RawMessage) (result, er
 	}
 }
 
-// call runs a tool and returns the encoded result. What goes wrong in a tool is
-// a result too, with isError.
+// call runs a tool and returns the encoded result. An error of the tool becomes a result with isError.
 func (s *Server) call(d *definition, args json.RawMessage) []byte {
 	if len(args) == 0 || string(args) == "null" {
 		args = json.RawMessage("{}")
@@ -216,15 +214,14 @@ func (t tool) run(args json.RawMessage) []byte {
 	return r.encode() // under the lock, as results share memory with the data
 }
 
-// result is the answer of a tool.
+// result is the result of a tool.
 type result struct {
 	content    []any
 	structured json.RawMessage // nil if there is none
 	isError    bool
 }
 
-// encode puts the parts together as MCP has them. Structured content of
-// megabytes is not looked at again.
+// encode joins the parts into an MCP result. Structured content, which may have megabytes, is not parsed again.
 func (r result) encode() []byte {
 	b := append([]byte(`{"content":`), encode(r.content)...)
 	if r.structured != nil {
@@ -287,8 +284,8 @@ func failure(err error) result {
 	return result{content: []any{textPart{"text", err.Error()}}, isError: true}
 }
 
-// encode is JSON without escapes for HTML and without a newline. What is passed
-// to it is ours and can be encoded.
+// encode returns v as JSON without HTML escapes and without a newline. The values are our own and can always be
+// encoded.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -327,7 +324,7 @@ func pageByOffset[T any](items []T, offset, limit int) []T {
 	return items[offset : min(len(items)-offset, max(limit, 0))+offset]
 }
 
-// or is v, or d if v is the zero value: a default.
+// or returns v, or the default d if v is the zero value.
 func or[T comparable](v, d T) T {
 	var zero T
 	if v == zero {
@@ -336,7 +333,7 @@ func or[T comparable](v, d T) T {
 	return v
 }
 
-// has reports whether text contains part, whatever the case.
+// has reports whether text contains part, ignoring case.
 func has(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }

@@ -9,7 +9,7 @@ import (
 // (o200k_base).
 const transcriptTurns = 930
 
-// transcript is the protocol of a meeting: who said what at which second.
+// transcript returns the transcript of a meeting, with the speaker and the second of each sentence.
 func transcript(w *world, seed string, turns int) string {
 	r := seeded(seed)
 	a := newAuthor(w, "transcript", r)

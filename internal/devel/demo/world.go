@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// world is what all servers know of: the people of Nordlys Instruments, its
-// customers and their people. The same everywhere, so that an e-mail address
-// found in the calendar is the address of a contact in the CRM.
+// world is the data that all servers share: the people of Nordlys Instruments, its customers and their people. It is
+// the same everywhere, so that an e-mail address found in the calendar is the address of a contact in the CRM.
 type world struct {
 	staff     []person
 	companies []company
@@ -23,7 +22,7 @@ type person struct {
 
 func (p person) name() string { return p.First + " " + p.Last }
 
-// handle is the first part of the e-mail address.
+// handle returns the part of the e-mail address before the "@".
 func (p person) handle() string { h, _, _ := strings.Cut(p.Email, "@"); return h }
 
 type company struct {
@@ -37,7 +36,7 @@ const (
 	contactCount = 1600
 )
 
-// seeded is a source of numbers that is the same every time for one purpose.
+// seeded returns a source of random numbers that is always the same for one purpose.
 func seeded(purpose string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
@@ -46,10 +45,10 @@ func seeded(purpose string) *rand.Rand {
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// between is a whole number from low to high, both included.
+// between returns an integer from low to high, both included.
 func between(r *rand.Rand, low, high int) int { return low + r.IntN(high-low+1) }
 
-// daysAgo is a working hour of the day that is more than n days before now.
+// daysAgo returns a working hour on a day that is more than n days before now.
 func daysAgo(r *rand.Rand, n int) time.Time {
 	return now.AddDate(0, 0, -n-1).Add(time.Duration(r.IntN(9*60)) * time.Minute)
 }
@@ -105,8 +104,8 @@ func newPerson(r *rand.Rand, land country, c company) person {
 	return p
 }
 
-// phone replaces every # of a pattern by a digit. The patterns are of numbers
-// set aside for fiction where a country has such.
+// phone replaces every # of a pattern with a digit. The patterns are number ranges reserved for fiction in countries
+// that have them.
 func phone(r *rand.Rand, pattern string) string {
 	b := []byte(pattern)
 	for i, c := range b {
@@ -117,7 +116,7 @@ func phone(r *rand.Rand, pattern string) string {
 	return string(b)
 }
 
-// fold makes ASCII of a name as its owner would in an e-mail address.
+// fold converts a name to ASCII as its owner would for an e-mail address.
 func fold(s string) string { return folder.Replace(s) }
 
 var folder = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "ß", "ss", "å", "aa", "ø", "oe", "æ", "ae",

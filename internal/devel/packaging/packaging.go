@@ -1,5 +1,5 @@
-// Package packaging makes what a release has besides binaries: bundles that desktop
-// clients install with a click, and the entry in the registry of MCP servers.
+// Package packaging makes the parts of a release other than binaries: bundles that desktop clients install with a
+// click, and the entry in the registry of MCP servers.
 package packaging
 
 import (
@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Platform is a system that a binary is for, by Go's names.
+// Platform is the system and architecture of a binary, with Go's names.
 type Platform struct{ OS, Arch string }
 
-// systems are the names of systems in the manifests of bundles.
+// system returns the system's name in the manifest of a bundle.
 func (p Platform) system() string {
 	if p.OS == "windows" {
 		return "win32"
@@ -31,12 +31,12 @@ func (p Platform) binary() string {
 	return "retort"
 }
 
-// BundleName is the name of the file of a bundle.
+// BundleName returns the file name of a bundle.
 func BundleName(version string, p Platform) string {
 	return fmt.Sprintf("retort_%s_%s_%s.mcpb", version, p.OS, p.Arch)
 }
 
-// Version is that of a manifest, or of the entry in the registry.
+// Version returns the version in a manifest or a registry entry.
 func Version(document []byte) (string, error) {
 	var d struct {
 		Version string `json:"version"`
@@ -50,8 +50,8 @@ func Version(document []byte) (string, error) {
 	return d.Version, nil
 }
 
-// Bundle writes a bundle for one platform: the manifest, made for the platform, and the
-// binary. The same input makes the same bytes.
+// Bundle writes a bundle for one platform: the manifest, adapted to the platform, and the binary. Equal input
+// produces equal bytes.
 func Bundle(w io.Writer, manifest []byte, binary io.Reader, p Platform) error {
 	text, err := Manifest(manifest, p)
 	if err != nil {
@@ -80,7 +80,7 @@ func Bundle(w io.Writer, manifest []byte, binary io.Reader, p Platform) error {
 	return archive.Close()
 }
 
-// Manifest is the manifest of a bundle for one platform.
+// Manifest returns the manifest of a bundle for one platform.
 func Manifest(template []byte, p Platform) ([]byte, error) {
 	var m map[string]any
 	if err := json.Unmarshal(template, &m); err != nil {
@@ -100,16 +100,16 @@ func Manifest(template []byte, p Platform) ([]byte, error) {
 	return indented(m)
 }
 
-// File is one that a release publishes.
+// File is a published file of a release.
 type File struct{ Name, SHA256 string }
 
 var ownerName = regexp.MustCompile(`^[A-Za-z0-9](-?[A-Za-z0-9])*$`)
 
-// placeholder stands for the account in the template of the registry's entry. The registry takes
-// no such name, so the template itself can't be published.
+// placeholder stands for the account in the template of the registry entry. The registry rejects such a name, so the
+// template itself can't be published.
 const placeholder = "@OWNER@"
 
-// Owner refuses what is not the name of an account that publishes a release.
+// Owner returns an error unless name is a valid name of an account that publishes releases.
 func Owner(name string) error {
 	if !ownerName.MatchString(name) || strings.EqualFold(name, strings.Trim(placeholder, "@")) {
 		return fmt.Errorf("%q is not the name of an account", name)
@@ -117,8 +117,8 @@ func Owner(name string) error {
 	return nil
 }
 
-// Entry is the entry in the registry of MCP servers, for the account that publishes the
-// release. The bundles join the packages.
+// Entry returns the entry in the registry of MCP servers for the account that publishes the release. It adds the
+// bundles to the packages.
 func Entry(template []byte, owner string, bundles []File) ([]byte, error) {
 	if err := Owner(owner); err != nil {
 		return nil, err

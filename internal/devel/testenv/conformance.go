@@ -58,7 +58,7 @@ func Conformance(t *testing.T, module, expected string, args ...string) {
 	}
 }
 
-// verdict is what the summary of a suite says of one scenario.
+// verdict is the result of one scenario in the summary of a suite.
 type verdict struct {
 	name, checks string
 	passed       bool
@@ -109,7 +109,7 @@ func expectedFailures(t *testing.T, file string) map[string]string {
 	return reasons
 }
 
-// without is args without flags and their values.
+// without returns args without the given flags and their values.
 func without(args []string, flags ...string) (rest []string) {
 	for i := 0; i < len(args); i++ {
 		if slices.Contains(flags, args[i]) {

@@ -15,16 +15,15 @@ import (
 	"testing"
 )
 
-// Dockerd is a daemon of Docker's that tests have started: with folders of its own, without
-// networks, and with gVisor where that is here. It ends with the process that started it,
-// whatever ends that.
+// Dockerd is a Docker daemon that tests have started. It has its own folders and no networks, and has gVisor if that
+// is installed. It ends when the process that started it ends, for whatever reason.
 type Dockerd struct {
 	dir        string
 	group, pid int // of the shell that watches over it; its own
 }
 
-// watched runs a command until that, or the process of the first argument, has ended. What a
-// process leaves that was killed, it removes.
+// watched runs a command until it, or the process given as the first argument, has ended. It removes what a killed
+// process leaves behind.
 const watched = `parent=$1 dir=$2; shift 2
 "$@" > "$dir/log" 2>&1 < /dev/null &
 echo $$ $! > "$dir/started"
@@ -67,7 +66,7 @@ func StartDockerd(t testing.TB) *Dockerd {
 	return nil
 }
 
-// start starts the daemon as a child of nobody: tests count their children.
+// start starts the daemon detached from this process, because tests count their children.
 func (d *Dockerd) start(path, driver string) error {
 	args := []string{
 		"--fork", "sh", "-c", watched, "watched", strconv.Itoa(os.Getpid()), d.dir, path,
@@ -114,10 +113,10 @@ func (d *Dockerd) answers() bool {
 	return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 }
 
-// Host is where the daemon listens.
+// Host returns the address of the daemon.
 func (d *Dockerd) Host() string { return "unix://" + filepath.Join(d.dir, "sock") }
 
-// End ends the daemon with its containerd, and removes what it has left.
+// End stops the daemon with its containerd, and removes its files.
 func (d *Dockerd) End() {
 	if d.pid > 1 {
 		_ = syscall.Kill(d.pid, syscall.SIGTERM)

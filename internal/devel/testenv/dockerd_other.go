@@ -4,7 +4,7 @@ package testenv
 
 import "testing"
 
-// Dockerd is a daemon of Docker's that tests have started.
+// Dockerd is a Docker daemon that tests have started.
 type Dockerd struct{}
 
 // StartDockerd skips the test: daemons run on Linux.
@@ -14,8 +14,8 @@ func StartDockerd(t testing.TB) *Dockerd {
 	return nil
 }
 
-// Host is where the daemon listens.
+// Host returns the address of the daemon.
 func (*Dockerd) Host() string { return "" }
 
-// End ends the daemon.
+// End stops the daemon.
 func (*Dockerd) End() {}

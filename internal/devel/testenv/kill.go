@@ -53,8 +53,8 @@ func killed(t *testing.T, variable, value string, none int, at func(kill func(),
 	return last
 }
 
-// Groups are the control groups of the engine with a process id and those below them, wherever
-// they are (that of memory may lie deeper than the others), each with who is in it.
+// Groups returns the control groups of the engine with a process id and all groups below them, each with its
+// processes. They may be in several places, because the memory group can be deeper than the others.
 func Groups(pid int) (groups []string) {
 	own := regexp.MustCompile(`/retort-` + strconv.Itoa(pid) + `(\.[^/]*)?(/|$)`)
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
@@ -66,7 +66,7 @@ func Groups(pid int) (groups []string) {
 	return groups
 }
 
-// members are the processes in a control group, with their states.
+// members returns the processes in a control group with their states.
 func members(group string) (text string) {
 	pids, _ := os.ReadFile(filepath.Join(group, "cgroup.procs"))
 	for _, pid := range strings.Fields(string(pids)) {

@@ -16,7 +16,7 @@ import (
 	"syscall"
 )
 
-// Postgres is a PostgreSQL server in a temporary folder, on a unix socket there.
+// Postgres is a PostgreSQL server in a temporary folder. It listens on a unix socket there.
 type Postgres struct {
 	dir     string
 	process *os.Process
@@ -93,19 +93,19 @@ func fsync() string {
 	return "off"
 }
 
-// URL is the address of a database of the server.
+// URL returns the URL of a database of the server.
 func (p *Postgres) URL(database string) string {
 	return (&url.URL{Scheme: "postgres", User: url.User("retort"), Path: "/" + database, RawQuery: url.Values{"host": {p.dir}}.Encode()}).String()
 }
 
-// Stop ends the server and deletes its folder.
+// Stop stops the server and deletes its folder.
 func (p *Postgres) Stop() {
 	_ = p.process.Signal(syscall.SIGQUIT)
 	<-p.ended
 	_ = os.RemoveAll(p.dir)
 }
 
-// postgresPrograms is the folder of initdb and postgres: Debian has none of them in PATH.
+// postgresPrograms returns the folder of initdb and postgres, which Debian does not put into PATH.
 func postgresPrograms() (dir string, err error) {
 	if initdb, err := exec.LookPath("initdb"); err == nil {
 		initdb, err = filepath.EvalSymlinks(initdb)

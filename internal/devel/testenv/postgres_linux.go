@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// unprivileged is how to start a process as somebody who is not root, and who owns dir then.
+// unprivileged returns the attributes to start a process as a user other than root, and makes that user the owner of
+// dir.
 func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}
 	if os.Getuid() != 0 {

@@ -70,7 +70,7 @@ func Wanted(name string) bool {
 	return !optional || os.Getenv("RETORT_SANDBOXES") == "1" || Required(name)
 }
 
-// goInstalled is a program of PATH, or of where go install puts them.
+// goInstalled returns the path of a program in PATH or in the folder of go install.
 func goInstalled(name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil
@@ -116,7 +116,7 @@ func Missing(t testing.TB, name string, err error) {
 	}
 }
 
-// installed is a command that npm has installed in a folder of testdata.
+// installed returns the path of a command that npm has installed in a folder of testdata.
 func installed(t testing.TB, dir, command string) (string, error) {
 	return existing(filepath.Join(Root(t), "testdata", dir, "node_modules", filepath.FromSlash(command)), "npm ci in testdata/"+dir)
 }
