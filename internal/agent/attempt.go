@@ -35,8 +35,8 @@ func (w *work) attempts(ctx context.Context) core.Outcome {
 	}
 }
 
-// broken returns the Outcome of a task whose model can no longer be asked. It lists the side effects that the task's
-// programs have had.
+// broken returns the Outcome of a task whose model can no longer be asked. A warning counts the calls with side
+// effects that were made before.
 func (w *work) broken(e *core.Error) core.Outcome {
 	o := w.refused(e)
 	if n := len(w.effects.List()); n > 0 {

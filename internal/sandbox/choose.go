@@ -14,8 +14,8 @@ import (
 // program needs.
 const Auto = "auto"
 
-// How strong backends are, by what stands between a program and the machine. A process
-// is weaker where the system offers less.
+// The strengths of backends, by what separates a program from the machine. A process is weaker on systems that offer
+// less.
 const (
 	Process    = 50 // the kernel's walls around a process
 	Container  = 60 // a container of its own
@@ -23,29 +23,29 @@ const (
 	Machine    = 90 // a machine of its own, with its kernel
 )
 
-// strengths are those of the backends that settings can name, whether they are here or not.
+// strengths holds the strengths of the backends that settings can name, available or not.
 var strengths = map[string]int{"docker": Container, "gvisor": UserKernel, "vm": Machine}
 
-// Floor is how strong a sandbox has to be. The zero Floor asks for nothing.
+// Floor is the minimum strength of a sandbox. The zero Floor requires nothing.
 type Floor struct {
 	Strength int
 	Why      string // "its risk is high (62): it can call …"
 }
 
-// Chooser gives out sandboxes of the backends it knows. It gives the backend
-// that was asked for or none: never a weaker one in its place.
+// Chooser prepares sandboxes with the backends it has. It uses the requested backend or fails: it never falls back to
+// a weaker one.
 type Chooser struct {
 	standard string
 	backends []Backend
 }
 
-// NewChooser knows backends, which are in the order of their strength. Standard is the
-// name of the one to use where none is asked for, or Auto.
+// NewChooser returns a Chooser for the backends, which must be in ascending order of strength. standard is the
+// backend to use when a request names none, or Auto.
 func NewChooser(standard string, backends ...Backend) *Chooser {
 	return &Chooser{standard: standard, backends: backends}
 }
 
-// Capabilities are those of every backend known, usable or not.
+// Capabilities returns the capabilities of every backend, available or not.
 func (c *Chooser) Capabilities() []Capabilities {
 	all := make([]Capabilities, len(c.backends))
 	var asked sync.WaitGroup
@@ -56,10 +56,9 @@ func (c *Chooser) Capabilities() []Capabilities {
 	return all
 }
 
-// Prepare makes a sandbox of the backend named; an empty name means the
-// standard one. Who asks may ask for more than the standard, never for less. The error
-// is a *core.Error of kind sandbox_unavailable if that backend is not there, cannot be
-// used, lacks the runtime or is weaker than the Floor of s.
+// Prepare makes a sandbox with the named backend; an empty name means the standard one. A request may ask for a
+// stronger backend than the standard, never for a weaker one. The error is a *core.Error of kind sandbox_unavailable
+// if the backend does not exist, is unavailable, lacks the runtime or is weaker than the Floor of s.
 func (c *Chooser) Prepare(ctx context.Context, backend string, s Spec) (Sandbox, error) {
 	chosen, refusal := c.choose(backend, s)
 	if refusal != nil {
@@ -72,7 +71,7 @@ func (c *Chooser) Prepare(ctx context.Context, backend string, s Spec) (Sandbox,
 	return labelled{sandbox, chosen.Capabilities().Name, Isolation(chosen.Capabilities().Strength)}, nil
 }
 
-// labelled is a sandbox whose reports say how strong it was.
+// labelled is a sandbox that adds its strength to its reports.
 type labelled struct {
 	Sandbox
 	backend, isolation string
@@ -84,7 +83,7 @@ func (l labelled) Run(ctx context.Context, p core.Program, h Host) (Report, erro
 	return r, err
 }
 
-// Isolation is a strength in a word: what is between a program and the machine.
+// Isolation returns the word for a strength, which names what separates a program from the machine.
 func Isolation(strength int) string {
 	switch {
 	case strength >= Machine:
@@ -99,8 +98,8 @@ func Isolation(strength int) string {
 	return "weak process"
 }
 
-// Able is why Prepare would not make such a sandbox, as far as that can be told without
-// making one; nil if it would.
+// Able returns the error that Prepare would return, as far as that is known without making a sandbox; nil if there is
+// none.
 func (c *Chooser) Able(backend string, s Spec) *core.Error {
 	_, refusal := c.choose(backend, s)
 	return refusal
@@ -140,8 +139,8 @@ func (c *Chooser) choose(name string, s Spec) (Backend, *core.Error) {
 		WithHint("%s", c.offer(s.Runtime))
 }
 
-// weakest is the backend that is as strong as is needed, and no stronger than it has to
-// be. Those that are stronger are not asked: some find out what they can do by trying it.
+// weakest returns the weakest backend that is strong enough. It does not ask the stronger ones, because some find out
+// their capabilities by starting a sandbox.
 func (c *Chooser) weakest(s Spec) (Backend, *core.Error) {
 	closed := ""
 	for _, b := range c.backends {
@@ -160,7 +159,7 @@ func (c *Chooser) weakest(s Spec) (Backend, *core.Error) {
 	return nil, c.tooWeak(s)
 }
 
-// unproxied says that a program would reach nobody.
+// unproxied returns the error for a program that needs the network in a sandbox without one.
 func (c *Chooser) unproxied(name string, s Spec) *core.Error {
 	e := core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the program reaches for the network, and in the %s sandbox %s has none", name, s.Runtime)
 	const other = "write it in TypeScript, whose fetch reaches the allowed domains from every sandbox, or find a tool that does it (search_tools)"
@@ -179,7 +178,7 @@ func (c Capabilities) able(s Spec) bool {
 	return c.Unavailable == nil && slices.Contains(c.Runtimes, s.Runtime) && c.Strength >= s.Floor.Strength
 }
 
-// tooWeak says that nothing here is as strong as is needed.
+// tooWeak returns the error that no available backend is strong enough.
 func (c *Chooser) tooWeak(s Spec) *core.Error {
 	var need string
 	switch {
@@ -201,7 +200,7 @@ func (c *Chooser) tooWeak(s Spec) *core.Error {
 	return e.WithHint("this machine has none: the person can set one up (retort doctor), or choose another sandboxMode")
 }
 
-// offer says what could be asked for instead.
+// offer returns a hint that lists what could be requested instead.
 func (c *Chooser) offer(runtime string) string {
 	var able, others []string
 	for _, have := range c.Capabilities() {
@@ -231,7 +230,7 @@ func (c *Chooser) Close() error {
 	return err
 }
 
-// why says why a runtime that the backend knows cannot be run.
+// why returns the reason why a known runtime cannot run, or nil.
 func (c Capabilities) why(runtime string) *core.Error {
 	for _, m := range c.Missing {
 		if m.Runtime == runtime {

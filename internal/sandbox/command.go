@@ -6,22 +6,21 @@ import (
 	"retort/internal/core"
 )
 
-// Command is a program of the machine's that a program starts. Who asks for it has looked
-// whether that is allowed.
+// Command is a host command that a program starts. The caller has checked that the program may start it.
 type Command struct {
 	Name  string // as the backend knows it
 	Args  []string
 	Stdin []byte
-	// Folders are those of the workspace that the command finds. A backend that Shares
-	// nothing leaves them out.
+	// Folders lists the folders of the workspace that the command can see. A backend that cannot share folders
+	// ignores them.
 	Folders []Folder
-	// Full reports whether what can be written has come to hold more than it may; the command
-	// is ended then. Nil: nothing can be written.
+	// Full reports whether the writable folders exceed their quota; the command is then killed. It is nil if nothing
+	// is writable.
 	Full func() bool
 }
 
-// Folder is a file or folder that a command finds in its sandbox. It is found over no symbolic
-// link, and none in it is followed.
+// Folder is a file or folder that is visible in a command's sandbox. Symbolic links on the way to it are not allowed,
+// and links in it are not followed.
 type Folder struct {
 	Below    string // a folder of the machine, absolute
 	Name     string // relative to that; "." is the folder itself
@@ -29,36 +28,35 @@ type Folder struct {
 	Writable bool
 }
 
-// Bounds on what goes into a command and comes out of it, in bytes.
+// Bounds on the input and output of a command, in bytes.
 const (
 	MaxStdin  = 4 << 20
 	MaxStdout = 1 << 20
 	MaxStderr = 64 << 10
 )
 
-// Ended is how a command ended.
+// Ended is the result of a command.
 type Ended struct {
 	Code           int // of its exit; 128 and the signal's number if one ended it
 	Stdout, Stderr []byte
 	Truncated      bool // it was ended since it wrote more than there is room for
 }
 
-// Commander is what a Sandbox may be besides: one that starts commands, while its program
-// runs. Each has a sandbox of its own, with walls no weaker, and nothing of the program's
-// but what it is given.
+// Commander is an optional interface of a Sandbox. It starts commands while its program runs. Each command has a
+// sandbox of its own, at least as strong as the program's, and sees nothing of the program except what it is given.
 type Commander interface {
 	// Start returns when the command has ended, and nothing of it is left. Its error is a
 	// *core.Error: the command did not start, or had to be ended.
 	Start(ctx context.Context, c Command) (Ended, error)
 }
 
-// NoCommands says that programs in a backend start no commands.
+// NoCommands returns the error of a backend whose programs cannot start commands.
 func NoCommands(backend string) *core.Error {
 	return core.Errorf(core.KindSandboxUnavailable, "isolate.command", "programs in the %s sandbox start no commands", backend).
 		WithHint("the sandboxes of Linux do; do without, or have the person who runs Retort choose one of these (sandboxMode)")
 }
 
-// Start implements Commander for backends that have it, and refuses for others.
+// Start implements Commander. It returns an error if the backend has no commands.
 func (l labelled) Start(ctx context.Context, c Command) (Ended, error) {
 	to, ok := l.Sandbox.(Commander)
 	if !ok {

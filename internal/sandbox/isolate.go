@@ -13,7 +13,7 @@ import (
 
 // Backend makes sandboxes of one kind: a process, a container, a virtual machine.
 type Backend interface {
-	// Capabilities says what the backend isolates and which runtimes it has.
+	// Capabilities returns what the backend isolates and which runtimes it has.
 	Capabilities() Capabilities
 	// Prepare returns a whole sandbox, or an error and nothing left behind.
 	// An error is a *core.Error of kind sandbox_unavailable or internal.
@@ -24,38 +24,35 @@ type Backend interface {
 
 // Sandbox runs one program, once.
 type Sandbox interface {
-	// Run returns when the program has ended and every call it made has
-	// returned. How a program failed is the Report's Status; the error is
-	// for what is our own fault. Cancelling ctx ends the program with
-	// StatusCancelled.
+	// Run runs the program. It returns when the program has ended and every call it made has returned. A failure of
+	// the program is in the Report's Status; an error means a failure of the sandbox. Cancelling ctx ends the program
+	// with StatusCancelled.
 	Run(ctx context.Context, p core.Program, h Host) (Report, error)
 	// Close ends the sandbox. It is idempotent and safe during Run.
 	Close() error
 }
 
-// Host is what a program can ask for: the only way out of a sandbox. Call is
-// used by several goroutines at once. Its errors are *core.Error; they reach the
-// program as a ToolError.
+// Host answers the calls of a program, which are the only way out of a sandbox. Call must be safe for concurrent use.
+// Its errors are *core.Error and reach the program as a ToolError.
 type Host interface {
 	Call(ctx context.Context, c core.Call) (core.Result, error)
 }
 
-// Proxy is what a Host may be besides: the other end of the connections that a program opens
-// to its proxy. A backend whose Capabilities say that it proxies leads them there; no other is
-// chosen for such a program.
+// Proxy is an optional interface of a Host. It serves the connections that a program opens to its proxy. A program
+// that needs a proxy runs only in a backend whose Capabilities have Proxies set.
 type Proxy interface {
 	// ServeConn serves one connection until it or ctx ends, and has closed it when it
 	// returns. It is used by several goroutines at once.
 	ServeConn(ctx context.Context, conn net.Conn)
 }
 
-// HostFunc is a Host made of a function.
+// HostFunc makes a Host from a function.
 type HostFunc func(ctx context.Context, c core.Call) (core.Result, error)
 
 // Call calls f.
 func (f HostFunc) Call(ctx context.Context, c core.Call) (core.Result, error) { return f(ctx, c) }
 
-// Spec says what sandbox is wanted.
+// Spec describes the sandbox that is needed.
 type Spec struct {
 	Runtime string      // "quickjs", "python", …
 	Limits  core.Limits // complete
@@ -64,7 +61,7 @@ type Spec struct {
 	Proxied bool        // the program reaches its network over connections, so that it needs a Proxy
 }
 
-// Report is how a program ended in its sandbox.
+// Report describes how a program ended in its sandbox.
 type Report struct {
 	Status      core.Status
 	Value       json.RawMessage // the program's value; nil if it has none (undefined)
@@ -78,20 +75,19 @@ type Report struct {
 	Bounds      string // what holds the limits: "cgroup v2", "cgroup v1", "rlimits, watcher"
 }
 
-// Missing is a runtime that a backend cannot run, and why.
+// Missing is a runtime that a backend cannot run, with the reason.
 type Missing struct {
 	Runtime string
 	Why     *core.Error
 }
 
-// MissingCommand is a command that settings allow and that cannot be started, and why.
+// MissingCommand is a command that the settings allow but that cannot be started, with the reason.
 type MissingCommand struct {
 	Command string
 	Why     *core.Error
 }
 
-// Capabilities describe a backend. They are data: what chooses a backend reads
-// them and knows no backend by name.
+// Capabilities describe a backend as data, so that a backend can be chosen by its properties.
 type Capabilities struct {
 	Name        string      // "process"
 	Runtimes    []string    // what it can run on this machine
@@ -101,7 +97,7 @@ type Capabilities struct {
 	Warning     string      // what is missing here of what the backend should be; empty if nothing is
 	Unavailable *core.Error // why the backend cannot be used here; nil if it can
 	Proxies     bool        // it leads programs' connections to a Host that is a Proxy
-	// Commands are those of the settings that programs in it can start, and NoCommands the others.
+	// Commands lists the commands of the settings that programs can start. NoCommands lists the others.
 	Commands   []string         `json:",omitempty"`
 	NoCommands []MissingCommand `json:",omitempty"`
 }

@@ -2,6 +2,6 @@
 
 package confine
 
-// WantsProc says that a process that goes on behind its walls needs a /proc: with
-// cgo, its threads can be found nowhere else.
+// WantsProc reports that a process that continues inside the sandbox needs a /proc: with cgo, its threads can only be
+// found there.
 const WantsProc = true

@@ -17,12 +17,10 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// Enter builds the walls that the plan on descriptor 3 asks for. If the plan
-// names an interpreter, Enter does not return: the process becomes it. Else the
-// whole process is behind the walls when it returns. After an error, which the
-// parent reads on standard error, the process must end, with the error's Status.
-//
-// harness gives the files of a profile's harness by name.
+// Enter confines this process as the Plan on descriptor 3 says. If the plan names an interpreter, Enter does not
+// return: the process becomes the interpreter. Otherwise the whole process is confined when it returns. An error is
+// also written to standard error for the parent. After an error the process must exit with Status(err). harness
+// returns the files of a profile's harness by name.
 func Enter(harness func(profile string) map[string][]byte) error {
 	// The kernel ends this process with the parent, but asks the thread for that which is the first
 	// in the end: after execve that is the one which called it. Who has no parent any more gets no plan.
@@ -38,8 +36,8 @@ func Enter(harness func(profile string) map[string][]byte) error {
 	return told(plan.enter(harness))
 }
 
-// EnterContained is Enter for the first process of a container or a machine, with a
-// Plan as JSON: what it may do there is bounded once more, by itself.
+// EnterContained is Enter for the first process of a container or a virtual machine. plan is a Plan as JSON. The
+// process restricts itself further than its container does.
 func EnterContained(plan string) error {
 	p := Plan{}
 	if err := json.Unmarshal([]byte(plan), &p); err != nil {
@@ -49,7 +47,7 @@ func EnterContained(plan string) error {
 	return told(p.enter(nil))
 }
 
-// told tells the parent.
+// told writes the error for the parent to standard error and returns it.
 func told(err error) error {
 	var ended *Ended
 	if err != nil && !errors.As(err, &ended) {
@@ -86,7 +84,8 @@ func (p *Plan) enter(harness func(profile string) map[string][]byte) error {
 	return failed("start "+p.Argv[0], program.become(p.Argv, p.Env))
 }
 
-// bound builds the walls that are around a process itself.
+// bound applies the restrictions to the process itself: limits, user, capabilities, Landlock and the system call
+// filter.
 func (p *Plan) bound(program *interpreter) error {
 	for _, step := range []struct {
 		name  string
@@ -106,7 +105,7 @@ func (p *Plan) bound(program *interpreter) error {
 	return nil
 }
 
-// receive reads the plan.
+// receive reads the plan from its descriptor.
 func receive() (plan Plan, err error) {
 	f := os.NewFile(planDescriptor, "plan")
 	if f == nil {
@@ -120,9 +119,9 @@ func receive() (plan Plan, err error) {
 	return plan, json.Unmarshal(data, &plan)
 }
 
-// closeInherited closes the descriptors that this process inherited beyond the
-// standard three. Those that Go has opened close on exec, so none of them can
-// have been inherited, and the others are all of them. The first keep of them stay.
+// closeInherited closes the descriptors that this process has inherited beyond standard error, except the first keep
+// after that of the plan. Descriptors that Go opens are closed on exec, so all descriptors without that flag are
+// inherited.
 func closeInherited(keep int) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -155,8 +154,8 @@ func (p *Plan) openRing() {
 	_ = unix.Close(fd)
 }
 
-// limit sets the limits that are the same for every program of a kind. Those of
-// one program are set from outside, when it starts. A limit that is lower already stays: it may not be raised.
+// limit sets the resource limits that are the same for every program of a kind. The parent sets those of one program
+// when it starts. A limit that is already lower is not raised.
 func (p *Plan) limit() error {
 	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: uint64(p.Files), unix.RLIMIT_FSIZE: uint64(p.Tmp), unix.RLIMIT_MEMLOCK: 0, unix.RLIMIT_MSGQUEUE: 0}
 	if p.Processes > 0 && !p.Weak { // without a namespace it would count all processes of the user
@@ -246,12 +245,12 @@ func (p *Plan) dropCapabilities() error {
 	return onAllThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&set[0])))
 }
 
-// none is no capability.
+// none stands for no capability.
 const none = -1
 
-// keeps is the capability without which another user does not reach the files of folders
-// below others, which are the engine's own: to read them, or also to write them where one
-// can be written. What else there is to reach is read-only and everybody's.
+// keeps returns the capability that the process keeps, or none. Another user needs it to read the folders that the
+// engine owns, and to write them if one of them is writable. Everything else in the sandbox is read-only and readable
+// by everybody.
 func (p *Plan) keeps() int {
 	kept := none
 	for _, m := range p.Mounts {
@@ -277,9 +276,8 @@ func keepOne(header *unix.CapUserHeader, set *[2]unix.CapUserData, kept int) err
 	return unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, uintptr(kept), 0, 0)
 }
 
-// interpreter is a program that this process can become although it has no
-// file system to find it in any more, and no right to start another: the filter
-// allows execve for one address only, which nobody can guess afterwards.
+// interpreter is a program that this process can become, although its file system has no way to name it and the
+// process must not start any other. The filter allows execve for only one address, which cannot be guessed later.
 type interpreter struct {
 	path    []byte // lies in memory at that address
 	address uintptr
@@ -300,7 +298,7 @@ func (p *Plan) interpreter() (*interpreter, error) {
 	return &interpreter{memory, uintptr(unsafe.Pointer(&memory[0]))}, nil
 }
 
-// become starts the interpreter in place of this process.
+// become replaces this process with the interpreter.
 func (i *interpreter) become(argv, env []string) error {
 	arguments, err := syscall.SlicePtrFromStrings(argv)
 	if err != nil {

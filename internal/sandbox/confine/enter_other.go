@@ -2,8 +2,8 @@
 
 package confine
 
-// Enter builds the walls of this process. It is not there on this system.
+// Enter returns ErrUnsupported: this system has no confinement.
 func Enter(func(profile string) map[string][]byte) error { return ErrUnsupported }
 
-// EnterContained is not there on this system either.
+// EnterContained returns ErrUnsupported, like Enter.
 func EnterContained(string) error { return ErrUnsupported }

@@ -7,10 +7,8 @@ import (
 	"github.com/landlock-lsm/go-landlock/landlock"
 )
 
-// landlock forbids every path that the plan does not name, TCP, and signals and
-// abstract sockets beyond the walls, as far as the kernel can. Behind full walls
-// there is little left to forbid: it holds if one of them does not. Behind weak
-// ones an interpreter is not started without it.
+// landlock forbids every path that the plan does not name, TCP, and signals and abstract sockets to processes
+// outside, as far as the kernel supports it.
 func (p *Plan) landlock() error {
 	rules := []landlock.Rule{}
 	if len(p.Argv) > 0 {
@@ -43,8 +41,8 @@ func (p *Plan) landlock() error {
 	return landlock.V6.BestEffort().Restrict(rules...)
 }
 
-// readable are the directories or the files that may be read and executed. In a
-// root of its own, that is everything, unless a container has said what it needs of it.
+// readable returns the directories, or else the files, that may be read and executed. In a root of its own that is
+// everything. A container may name what it needs instead.
 func (p *Plan) readable(dirs bool) []string {
 	var paths []string
 	named := p.Weak || p.Contained && len(p.Mounts) > 0

@@ -4,7 +4,7 @@ package confine
 
 import "golang.org/x/sys/unix"
 
-// names of the system calls that are spoken of here, as container runtimes know them.
+// names maps the system calls of this package to the names that container runtimes use.
 var names = map[uintptr]string{
 	unix.SYS_ACCEPT4:                 "accept4",
 	unix.SYS_BIND:                    "bind",

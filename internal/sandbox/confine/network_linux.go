@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listenerDescriptor is where a child with a network sends its listener.
+// listenerDescriptor is the descriptor over which a child with a network sends its listener.
 const listenerDescriptor = 4
 
 // openNetwork begins to listen in the network namespace of this process, which has nothing
@@ -28,7 +28,7 @@ func (p *Plan) openNetwork() error {
 	return unix.Sendmsg(listenerDescriptor, []byte{0}, unix.UnixRights(fd), nil, 0)
 }
 
-// listen begins to listen at ProxyPort.
+// listen opens a listening socket at ProxyPort.
 func listen() (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package confine
 
-// WantsProc says that a process that goes on behind its walls needs a /proc.
+// WantsProc reports whether a process that continues inside the sandbox needs a /proc.
 const WantsProc = false

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// containerProfile is an allow list of system calls as Docker and Podman read it.
+// containerProfile is an allow list of system calls in the format of Docker and Podman.
 type containerProfile struct {
 	Default  string              `json:"defaultAction"`
 	Errno    uint                `json:"defaultErrnoRet"`
@@ -19,9 +19,8 @@ type containerProfile struct {
 	Syscalls []containerSyscalls `json:"syscalls"`
 }
 
-// containerMachine has the calls of a machine's other kinds judged by the same list: it
-// is the first process's own filter that refuses them, with an answer. Without this they
-// would end the thread that makes one.
+// containerMachine applies the same list to the calls of a machine's other ABIs. The first process's own filter then
+// refuses them with an error code. Without this, the container's filter would kill the thread that makes one.
 type containerMachine struct {
 	Machine string   `json:"architecture"`
 	Others  []string `json:"subArchitectures"`
@@ -46,19 +45,19 @@ const (
 	refuse = "SCMP_ACT_ERRNO"
 )
 
-// settingUp are what a container's first process needs to become an interpreter, and
-// to bound itself by EnterContained: from then on its own filter is the narrower one.
+// settingUp lists the system calls that a container's first process needs to become an interpreter and to restrict
+// itself with EnterContained. After that its own filter is the stricter one.
 var settingUp = []uintptr{
 	unix.SYS_EXECVE, unix.SYS_SECCOMP, unix.SYS_CAPSET, unix.SYS_CAPGET, unix.SYS_PRCTL, unix.SYS_PRLIMIT64, unix.SYS_SETRLIMIT, unix.SYS_FCNTL,
 	unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_LANDLOCK_ADD_RULE, unix.SYS_LANDLOCK_RESTRICT_SELF,
 }
 
-// leading are what a relay needs before it bounds itself: it begins to listen.
+// leading lists the system calls that a relay needs to open its listener, before it restricts itself.
 var leading = []uintptr{unix.SYS_BIND, unix.SYS_LISTEN}
 
-// ContainerProfile is the allow list of a runtime for containers, as JSON. It is the
-// list of the walls, with what the first process needs to build them, and with what a relay
-// does if that is the network: it starts one process more.
+// ContainerProfile returns the allow list for containers of a runtime, as JSON. It contains the calls of the sandbox,
+// those that the first process needs to set it up and, if the network is relayed, those of the relay, which starts
+// another process.
 func ContainerProfile(profile string, network Network) ([]byte, error) {
 	lists, ok := profiles[profile]
 	if !ok {
@@ -91,7 +90,7 @@ func ContainerProfile(profile string, network Network) ([]byte, error) {
 	return json.MarshalIndent(p, "", "\t")
 }
 
-// arguments are conditions for containers, which know one for each argument.
+// arguments converts conditions to the format of containers, which has one for each argument.
 func arguments(conditions []condition) (args []containerArgument) {
 	for _, c := range conditions {
 		a := containerArgument{Index: c.argument, Value: c.value, Op: "SCMP_CMP_EQ"}

@@ -17,13 +17,13 @@ import (
 	"retort/internal/sandbox/wire/mux"
 )
 
-// relayFiles is how many descriptors a relay may have: one for each connection, and a few.
+// relayFiles bounds the descriptors of a relay: one for each connection, and some spare.
 const relayFiles = mux.Most + 32
 
-// relay starts the guest as a process of its own, which builds the rest of the walls for
-// itself, and leads its connections to the parent. It returns when the guest has ended, or
-// nobody is there any more for whom it would run: with this process it ends then. Its error is
-// an *Ended, unless a wall cannot be built.
+// relay starts the guest in a child process, which completes its own confinement, and forwards the guest's
+// connections to the parent. It returns when the guest has ended or the parent's end of the stream is closed. In the
+// latter case the guest ends together with this process. Its error is an *Ended, unless a step of the confinement
+// fails.
 func (p *Plan) relay() error {
 	runtime.GOMAXPROCS(2)
 	// Its guest is the same user, and shall not have its memory: this is undone for the guest
@@ -46,7 +46,7 @@ func (p *Plan) relay() error {
 	return &Ended{guest.serve(listener, stdio{os.NewFile(0, "input"), os.NewFile(1, "output")})}
 }
 
-// listener listens in the network namespace of this process.
+// listener opens a listener in the network namespace of this process.
 func (p *Plan) listener() (net.Listener, error) {
 	if err := raiseLoopback(); err != nil && !p.Contained { // where it has been raised, and nobody may
 		return nil, err
@@ -60,14 +60,14 @@ func (p *Plan) listener() (net.Listener, error) {
 	return net.FileListener(f)
 }
 
-// relayed is the guest of a relay.
+// relayed is the guest process of a relay.
 type relayed struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out io.Reader
 }
 
-// startGuest starts this program once more, with a plan of which its relay is no part.
+// startGuest starts this program again with the plan of the guest, which does not include the relay.
 func (p *Plan) startGuest() (*relayed, error) {
 	rest := *p
 	if rest.Network = reached; rest.Processes > 0 { // those of a user are counted together
@@ -104,8 +104,8 @@ func (p *Plan) startGuest() (*relayed, error) {
 	return g, errors.Join(err, told.Close())
 }
 
-// serve leads what the guest says and the connections that it opens to the other end of
-// stream, until the guest or that has ended. It says with which status the guest did.
+// serve forwards the guest's output and its connections over stream until the guest or the other end has ended. It
+// returns the guest's exit status.
 func (g *relayed) serve(l net.Listener, stream io.ReadWriteCloser) int {
 	m := mux.New(stream, nil)
 	go func() { _ = m.Serve() }() // Done tells of its end
@@ -133,7 +133,7 @@ func (g *relayed) serve(l net.Listener, stream io.ReadWriteCloser) int {
 	}
 }
 
-// status is that of a shell for the same end.
+// status returns the exit status in the form that a shell reports it.
 func (g *relayed) status() int {
 	status, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && status.Signaled() {
@@ -142,7 +142,7 @@ func (g *relayed) status() int {
 	return g.cmd.ProcessState.ExitCode()
 }
 
-// lead takes connections, so many at once, and gives each a lane.
+// lead accepts connections, a bounded number at a time, and forwards each over a lane of its own.
 func lead(l net.Listener, m *mux.Mux) {
 	free := make(chan struct{}, mux.Most)
 	for {
@@ -164,13 +164,13 @@ func lead(l net.Listener, m *mux.Mux) {
 	}
 }
 
-// halfCloser is a connection of which one direction can be ended.
+// halfCloser is a connection whose sending direction can be closed separately.
 type halfCloser interface {
 	net.Conn
 	CloseWrite() error
 }
 
-// join leads both directions until both have ended, or one has failed.
+// join copies in both directions until both have ended or one has failed.
 func join(a, b net.Conn) {
 	ctx, over := context.WithCancel(context.Background())
 	defer context.AfterFunc(ctx, func() { _, _ = a.Close(), b.Close() })()
@@ -190,11 +190,11 @@ func join(a, b net.Conn) {
 	both.Wait()
 }
 
-// stdio is the standard input and output of this process.
+// stdio joins the standard input and output of this process.
 type stdio struct {
 	io.Reader
 	io.Writer
 }
 
-// Close does nothing: the process ends instead.
+// Close does nothing, because the process exits instead.
 func (stdio) Close() error { return nil }

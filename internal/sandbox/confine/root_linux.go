@@ -37,7 +37,7 @@ func (p *Plan) buildRoot(harness map[string][]byte) error {
 	return enterRoot(base)
 }
 
-// tree is a part of the machine's file system, held by a descriptor.
+// tree is a detached part of the machine's file system, held by a descriptor.
 type tree struct {
 	Mount
 	fd    int
@@ -89,8 +89,8 @@ func openTree(m Mount) (tree, error) {
 	return tree{Mount: m, fd: fd, isDir: stat.Mode&unix.S_IFMT == unix.S_IFDIR}, err
 }
 
-// openBelow takes hold of a file or folder below another, over no symbolic link: programs
-// may change what is there meanwhile.
+// openBelow opens a file or folder below another without following symbolic links, because programs may change what
+// is there at the same time.
 func openBelow(m Mount) (tree, error) {
 	above, err := unix.Open(m.Below, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -115,7 +115,7 @@ func openBelow(m Mount) (tree, error) {
 	return tree{Mount: m, fd: fd, isDir: kind == unix.S_IFDIR}, err
 }
 
-// is says that what is held by fd is another file. What the path means by now does not count.
+// is returns an error unless fd is the file with this identity. What the path means by now does not matter.
 func (i *Identity) is(fd int) error {
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
@@ -131,7 +131,7 @@ func identityOf(stat *unix.Stat_t) Identity {
 	return Identity{Device: uint64(stat.Dev), Inode: stat.Ino, Size: stat.Size, Changed: stat.Ctim.Nano()}
 }
 
-// Identify is the identity of an open file, with its mode as stat has it.
+// Identify returns the identity of an open file and its mode as stat reports it.
 func Identify(f *os.File) (Identity, uint32, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
@@ -151,7 +151,7 @@ func mountBase() (base string, err error) {
 	return base, err
 }
 
-// builder fills the new root. The first error stays.
+// builder builds the new root. It keeps the first error.
 type builder struct {
 	base string
 	err  error
@@ -163,7 +163,7 @@ func (b *builder) do(step string, f func() error) {
 	}
 }
 
-// place makes what something is mounted on: a directory, or an empty file.
+// place creates a mount point: a directory or an empty file.
 func (b *builder) place(target string, isDir bool) (string, error) {
 	if target != path.Clean(target) || !strings.HasPrefix(target, "/") {
 		return "", fmt.Errorf("%q is no clean path", target)
@@ -209,7 +209,7 @@ func (b *builder) attach(t tree) {
 	})
 }
 
-// files writes the harness. The whole root becomes read-only at the end.
+// files writes the files of the harness. The whole root is made read-only at the end.
 func (b *builder) files(dir string, files map[string][]byte) {
 	if dir == "" {
 		return
@@ -239,9 +239,8 @@ func (b *builder) temporary(size int64) {
 	})
 }
 
-// proc shows the processes behind the walls. A machine that hides parts of its
-// own /proc, as containers do, does not give out another one; then there is
-// none.
+// proc mounts a /proc that shows only the processes inside the sandbox. A machine that hides parts of its own /proc,
+// as containers do, does not allow that; then there is none.
 func (b *builder) proc(wanted bool) {
 	if !wanted {
 		return

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Who a program is: a user of its own namespace who owns nothing. Outside it is
-// nobody, where the engine may choose, and else the engine's own user.
+// The user that a program runs as: a user of its own namespace that owns nothing. Outside the namespace it is nobody
+// if the engine may map that, or else the engine's own user.
 const (
 	inside = 1000
 	nobody = 65534
 )
 
-// User is the Plan's User for a child of this process: one that owns nothing, or 0 where
-// the child stays who it is from the beginning.
+// User returns the Plan's User for a child of this process: a user that owns nothing, or 0 if the child keeps the
+// user it starts with.
 func User(weak bool) int {
 	switch {
 	case !twoUsers():
@@ -29,8 +29,8 @@ func User(weak bool) int {
 	return inside
 }
 
-// Attributes put a child into a session and, if it is not weak, namespaces of its own, in
-// which it can call Enter. The kernel kills it when the thread that started it ends.
+// Attributes returns the attributes that put a child into a session and, unless weak is set, namespaces of its own,
+// in which it can call Enter. The kernel kills the child when the thread that started it ends.
 func Attributes(weak bool) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if weak {
@@ -50,8 +50,8 @@ func Attributes(weak bool) *syscall.SysProcAttr {
 	return a
 }
 
-// twoUsers says that this process may map two users into a namespace: itself, to
-// build the walls, and nobody, to live behind them.
+// twoUsers reports whether this process may map two users into a namespace: itself, to set up the sandbox, and
+// nobody, to run in it.
 var twoUsers = sync.OnceValue(func() bool {
 	if os.Geteuid() != 0 || os.Getegid() != 0 {
 		return false
@@ -64,7 +64,7 @@ var twoUsers = sync.OnceValue(func() bool {
 	return true
 })
 
-// mapped says whether an id exists in the user namespace of this process.
+// mapped reports whether an id exists in the user namespace of this process.
 func mapped(file string, id int) bool {
 	f, err := os.Open(file)
 	if err != nil {

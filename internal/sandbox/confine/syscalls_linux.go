@@ -13,9 +13,8 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// The system calls that stay. Everything else answers ENOSYS, as on a kernel
-// that does not have it: C libraries fall back from that, and attackers find
-// nothing. What is here acts on the process itself, its memory, its threads and
+// The allowed system calls. All others return ENOSYS, as on a kernel without them: C libraries fall back, and
+// attackers find nothing. The allowed ones act only on the process itself, its memory, its threads and the
 // descriptors that it has.
 var (
 	basic = []uintptr{
@@ -30,31 +29,29 @@ var (
 		unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_GETRLIMIT,
 		unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE, unix.SYS_SETITIMER, unix.SYS_GETITIMER,
 	}
-	// files are for a runtime with files of its own. What they can reach is the
-	// matter of the file system and of Landlock.
+	// files lists the calls for runtimes that read files. The file system and Landlock decide which files they reach.
 	files = []uintptr{
 		unix.SYS_OPENAT, unix.SYS_NEWFSTATAT, unix.SYS_STATX, unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2,
 		unix.SYS_READLINKAT, unix.SYS_GETCWD, unix.SYS_CHDIR, unix.SYS_FCHDIR, unix.SYS_GETDENTS64, unix.SYS_FADVISE64,
 		unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_FTRUNCATE, unix.SYS_TRUNCATE,
 		unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_FALLOCATE, unix.SYS_FLOCK, unix.SYS_UTIMENSAT, unix.SYS_UMASK, unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_SENDFILE, unix.SYS_COPY_FILE_RANGE,
 	}
-	// pair is for event loops that wake themselves through a pair of sockets.
+	// pair lists the calls for event loops that wake themselves through a socket pair.
 	pair = []uintptr{unix.SYS_SENDTO, unix.SYS_RECVFROM, unix.SYS_SENDMSG, unix.SYS_RECVMSG, unix.SYS_SHUTDOWN, unix.SYS_GETSOCKOPT, unix.SYS_SETSOCKOPT, unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME}
-	// scheduling is asked for by JIT runtimes, for their own threads.
+	// scheduling lists the calls with which JIT runtimes schedule their own threads.
 	scheduling = []uintptr{unix.SYS_SCHED_GETPARAM, unix.SYS_SCHED_GETSCHEDULER, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_GET_PRIORITY_MAX, unix.SYS_SCHED_GET_PRIORITY_MIN,
 		unix.SYS_GETPRIORITY, unix.SYS_SETPRIORITY, unix.SYS_SCHED_SETAFFINITY, unix.SYS_PKEY_ALLOC, unix.SYS_PKEY_MPROTECT, unix.SYS_PKEY_FREE, unix.SYS_TIMERFD_CREATE, unix.SYS_TIMERFD_SETTIME, unix.SYS_TIMERFD_GETTIME,
 		unix.SYS_CAPGET, unix.SYS_MINCORE}
 )
 
-// emulation is what QEMU and Firecracker need beside that to make a machine: memory that they share
-// with a file, and KVM, if its device is among the Mounts.
+// emulation lists the further calls that QEMU and Firecracker need to run a virtual machine: memory shared with a
+// file, and KVM if its device is among the Mounts.
 var emulation = []uintptr{unix.SYS_MMAP, unix.SYS_IOCTL, unix.SYS_SIGNALFD4, unix.SYS_MSYNC, unix.SYS_MLOCK, unix.SYS_MUNLOCK, unix.SYS_MBIND}
 
-// relaying is what a relay needs of its listener and its guest, both of which it has.
+// relaying lists the calls that a relay needs for its listener and its guest, which it already has.
 var relaying = []uintptr{unix.SYS_ACCEPT4, unix.SYS_WAIT4, unix.SYS_WAITID}
 
-// profiles are the system calls of each runtime, beside those that are allowed
-// with certain arguments only.
+// profiles maps each runtime to its system calls, apart from those that are allowed only with certain arguments.
 var profiles = map[string][][]uintptr{
 	"quickjs": {basic, olderBasic},
 	"python":  {basic, olderBasic, files, olderFiles, pair},
@@ -66,15 +63,15 @@ var profiles = map[string][][]uintptr{
 	"relay":   {basic, olderBasic, pair, relaying},
 }
 
-// rule allows one system call, if all its conditions hold, or refuses it.
+// rule allows one system call if all its conditions hold, and else refuses it.
 type rule struct {
 	number     uintptr
 	conditions []condition
 	refuse     bool
 }
 
-// condition is about the lower 32 bits of one argument, or with address all of
-// them. Kernels look at no more of an int than that.
+// condition tests the lower 32 bits of one argument, or all of them if address is set. Kernels use only the lower 32
+// bits of an int.
 type condition struct {
 	argument int
 	test     test
@@ -90,7 +87,7 @@ const (
 	noneSet      // none of them
 )
 
-// filter loads the allow list into every thread. It cannot be taken back.
+// filter installs the allow list in every thread. It cannot be removed again.
 func (p *Plan) filter(program *interpreter) error {
 	code, err := p.code(program)
 	if err != nil {
@@ -104,7 +101,7 @@ func (p *Plan) filter(program *interpreter) error {
 	return nil
 }
 
-// code is the filter for this machine's architecture.
+// code returns the filter's program for this machine's architecture.
 func (p *Plan) code(program *interpreter) ([]unix.SockFilter, error) {
 	lists, ok := profiles[p.Profile]
 	if !ok {
@@ -123,7 +120,7 @@ func (p *Plan) code(program *interpreter) ([]unix.SockFilter, error) {
 	return assemble(append(rules, p.conditional(program)...)), nil
 }
 
-// conditional are the system calls whose arguments decide.
+// conditional returns the rules for system calls whose arguments are checked.
 func (p *Plan) conditional(program *interpreter) []rule {
 	rules := []rule{
 		// Threads, and nothing that is a process or a namespace. clone3 answers
@@ -160,8 +157,8 @@ func (p *Plan) conditional(program *interpreter) []rule {
 	return rules
 }
 
-// modes are the system calls that give files a mode, for who writes to folders of the
-// machine: none there becomes setuid or setgid. They take the place of those in the lists.
+// modes returns the rules for system calls that set file modes, for programs that write to folders of the machine: no
+// file there may become setuid or setgid. They replace the calls in the lists.
 func (p *Plan) modes() (rules []rule) {
 	if !slices.ContainsFunc(p.Mounts, func(m Mount) bool { return m.Below != "" && m.Writable }) {
 		return nil
@@ -185,8 +182,8 @@ func (p *Plan) modes() (rules []rule) {
 	return rules
 }
 
-// network are the system calls with which a program reaches its proxy: sockets of TCP over
-// IPv4, and connecting them. None that listens, none of UDP, IPv6, or between processes.
+// network returns the rules for the system calls with which a program connects to its proxy: creating and connecting
+// TCP sockets over IPv4. They allow no listening, UDP, IPv6 or unix sockets.
 func (p *Plan) network() []rule {
 	if p.Network == NoNetwork || p.Weak {
 		return nil
@@ -201,8 +198,8 @@ func (p *Plan) network() []rule {
 	return list
 }
 
-// serving are the system calls of who listens at sockets between processes, which it has rings in
-// memory for, and filters of its own.
+// serving returns the rules for a program that listens on unix sockets, makes sealed memory files for the rings
+// behind them, and installs filters of its own.
 func (p *Plan) serving() []rule {
 	if !p.Serves {
 		return nil
@@ -217,7 +214,8 @@ func (p *Plan) serving() []rule {
 	}
 }
 
-// sharing is how a guest maps the memory that it shares with the engine, and nothing larger.
+// sharing returns the rule with which a guest maps the memory that it shares with the engine. It allows nothing
+// larger.
 func (p *Plan) sharing() []rule {
 	if !p.Ring {
 		return nil
@@ -229,8 +227,7 @@ const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | u
 
 var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
 
-// forbidden are system calls that answer EPERM instead of ENOSYS: programs would
-// take their absence for something else.
+// forbidden lists the system calls that return EPERM instead of ENOSYS, because programs would misinterpret ENOSYS.
 var forbidden = append([]uintptr{
 	unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_CLONE, unix.SYS_EXECVE, unix.SYS_EXECVEAT,
 	unix.SYS_PTRACE, unix.SYS_MOUNT, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_IOCTL, unix.SYS_FCNTL, unix.SYS_PRCTL, unix.SYS_MMAP,
@@ -243,8 +240,8 @@ const (
 	atArguments    = 16
 )
 
-// assemble makes a filter that allows rules. It is a list of blocks: each looks
-// for one system call, and goes on behind itself if that is not it.
+// assemble returns a filter program that allows the rules. It consists of blocks. Each block tests for one system
+// call, and the next block follows if the call is another one.
 func assemble(rules []rule) []unix.SockFilter {
 	none := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}
 	load := func(offset int) unix.SockFilter {
@@ -277,10 +274,10 @@ func assemble(rules []rule) []unix.SockFilter {
 	return append(code, none)
 }
 
-// failing marks a jump that leaves the block; leaveAtMismatch fills it in.
+// failing marks a jump out of the block. leaveAtMismatch fills in its distance.
 const failing = 0xff
 
-// code is the test of a condition, which goes on if it holds.
+// code returns the instructions that test a condition. They continue after the test if it holds.
 func (c condition) code(load func(int) unix.SockFilter) []unix.SockFilter {
 	low, high := load(atArguments+8*c.argument), load(atArguments+8*c.argument+4)
 	if bigEndian {

@@ -13,7 +13,7 @@ var (
 	olderOpen      = []uintptr{unix.SYS_OPEN}
 )
 
-// olderNames are the names of those.
+// olderNames maps these system calls to their names.
 var olderNames = map[uintptr]string{
 	unix.SYS_ACCESS:       "access",
 	unix.SYS_ALARM:        "alarm",

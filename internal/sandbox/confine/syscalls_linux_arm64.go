@@ -4,8 +4,8 @@ import "golang.org/x/sys/unix"
 
 const architecture = unix.AUDIT_ARCH_AARCH64
 
-// There is nothing here that had to be replaced.
+// This architecture has none of the older system calls.
 var olderBasic, olderFiles, olderForbidden, olderChmod, olderOpen []uintptr
 
-// olderNames are the names of those.
+// olderNames is empty on this architecture.
 var olderNames = map[uintptr]string{}

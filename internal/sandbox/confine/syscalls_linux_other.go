@@ -2,6 +2,5 @@
 
 package confine
 
-// filter refuses: nobody has written a list of system calls for this
-// architecture.
+// filter returns an error: there is no list of system calls for this architecture.
 func (*Plan) filter(*interpreter) error { return ErrUnsupported }

@@ -1,12 +1,8 @@
-// Package confine is what a child process does before anything else: it shuts
-// itself off from the machine, and then goes on as a guest or becomes an
-// interpreter. On Linux the walls are namespaces without a way out, a file system
-// built from nothing, no capabilities, an allow list of system calls, Landlock
-// where the kernel has it, and resource limits. What is outside of them is not
-// forbidden but absent.
-//
-// The parent says in a Plan what to build. A wall that cannot be built ends the
-// child: nothing runs behind half of them.
+// Package confine restricts a child process before it does anything else: the process cuts itself off from the
+// machine and then continues as a guest or becomes an interpreter. On Linux it uses namespaces without connections to
+// the outside, a file system built from nothing, no capabilities, an allow list of system calls, Landlock if the
+// kernel has it, and resource limits. What is outside is not forbidden but absent. The parent describes the
+// confinement in a Plan. If any step fails, the child exits: nothing runs partly confined.
 package confine
 
 import (
@@ -16,109 +12,103 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// Argument is the first argument of a process that calls Enter. The rest of its
-// arguments are for the guest.
+// Argument is the first argument of a process that calls Enter. Its other arguments are for the guest.
 const Argument = "walls"
 
-// ContainedArgument is the first argument of a process that calls EnterContained with
-// the second. The rest of its arguments are for the guest.
+// ContainedArgument is the first argument of a process that calls EnterContained with the second. Its other arguments
+// are for the guest.
 const ContainedArgument = "contained"
 
-// ProgramPath is where this program lies in the root of a container or a machine. Where one
-// stays as a relay, it is started from there once more.
+// ProgramPath is the path of this program in the root of a container or a virtual machine. A relay starts it again
+// from there.
 const ProgramPath = "/retort"
 
-// RingPath is where a container has the memory that its guest shares with the engine (package
-// ring).
+// RingPath is the path in a container of the memory that its guest shares with the engine (package shm).
 const RingPath = "/ring"
 
-// Shares says whether the guest of a profile knows of that memory.
+// Shares reports whether the guest of a profile can use that memory.
 func Shares(profile string) bool {
 	return shm.Supported && (profile == "quickjs" || profile == "python")
 }
 
-// planDescriptor is where a child finds its Plan.
+// planDescriptor is the descriptor from which a child reads its Plan.
 const planDescriptor = 3
 
-// ProxyPort is the port at which a program behind the walls finds its proxy, on its own
-// loopback address. Nothing else is in its network.
+// ProxyPort is the port on a confined program's loopback address where its proxy listens. Nothing else is in its
+// network.
 const ProxyPort = 3128
 
-// Plan says what walls to build, and what is to live behind them.
+// Plan describes how to confine a process and what is to run in it.
 type Plan struct {
 	// Profile names the system calls that stay: "quickjs", "python", "node",
 	// "bun", "deno", "command", "machine".
 	Profile string
-	// Argv is the command line of the interpreter to become. If it is empty,
-	// this process itself goes on.
+	// Argv is the command line of the interpreter to become. If it is empty, this process itself continues.
 	Argv []string
-	// Env is all that the interpreter has of an environment.
+	// Env is the whole environment of the interpreter.
 	Env []string
-	// Mounts are what the file system has, apart from Files, /tmp and a few
-	// devices. All of it is read-only.
+	// Mounts lists the contents of the file system, apart from the harness, /tmp and a few devices. All of it is
+	// read-only unless a Mount says otherwise.
 	Mounts []Mount
 	// Harness is the path at which the files of the guest's harness appear.
 	Harness string
-	// Tmp is the size of /tmp in bytes; there is none if it is 0.
+	// Tmp is the size of /tmp in bytes. If it is 0, there is no /tmp.
 	Tmp int64
-	// Proc mounts a /proc that shows the processes behind the walls alone.
+	// Proc mounts a /proc that shows only the processes inside the sandbox.
 	Proc bool
-	// User is the user and group id to change to in the user namespace, after
-	// the walls are built. 0 means that there is nothing to change.
+	// User is the user and group id to change to in the user namespace after the rest is set up. 0 means no change.
 	User int
-	// Data is how many bytes the process may map, and Seconds how much processor time it
-	// has. 0 leaves them to the parent, which sets them when a program comes.
+	// Data bounds the memory that the process may map, in bytes, and Seconds its processor time. With 0, the parent
+	// sets them when a program arrives.
 	Data, Seconds int64
 	// Processes bounds the threads.
 	Processes int
 	// Files bounds the open descriptors.
 	Files int
-	// Network lets the interpreter connect to ProxyPort on its loopback address, and says
-	// who listens there. Never with Weak.
+	// Network lets the interpreter connect to ProxyPort on its loopback address and determines who listens there. It
+	// must not be combined with Weak.
 	Network Network
-	// Weak leaves out the namespaces and with them the file system: Landlock,
-	// system calls and limits are all that is left.
+	// Weak leaves out the namespaces and with them the file system: only Landlock, the filter of system calls and the
+	// limits remain.
 	Weak bool
-	// Keep is how many descriptors after that of the plan stay open for the interpreter.
-	// Never with Network.
+	// Keep is the number of descriptors after that of the plan that stay open for the interpreter. It must not be
+	// combined with Network.
 	Keep int
-	// Serves lets the interpreter listen at sockets between processes, which lie in its /tmp,
-	// and narrow its own system calls further. It can connect with nobody.
+	// Serves lets the interpreter listen on unix sockets in its /tmp and restrict its own system calls further. It
+	// cannot connect to anything.
 	Serves bool
-	// Ring has the guest find the memory that it shares with the engine on shm.Descriptor, and
-	// map it. It is the file at RingPath for who is Contained, if that is there, else what is
-	// open behind the plan, which is to be kept. Never with Network.
+	// Ring puts the memory that the guest shares with the engine on shm.Descriptor and lets the guest map it. If
+	// Contained is set, the memory is the file at RingPath, if that exists. Otherwise it is the descriptor after that
+	// of the plan, which Keep must include. Ring must not be combined with Network.
 	Ring bool
-	// RingAt is where in that the memory begins, in bytes: what is open stands there.
+	// RingAt is the offset in the file at which the memory begins, in bytes. The descriptor is positioned there.
 	RingAt int64
-	// Contained says that this is the first process of a container or a machine
-	// whose file system is already as it should be: none is built, and Landlock
-	// is taken where the kernel has it, for what Mounts name if there are any.
+	// Contained is set for the first process of a container or a virtual machine whose file system is already
+	// complete. No root is built then. Landlock is used if the kernel has it, for the Mounts if there are any.
 	Contained bool
 }
 
-// Network is who listens at ProxyPort in a network that has nothing else.
+// Network determines who listens at ProxyPort in a network that has nothing else.
 type Network int
 
 const (
-	// NoNetwork has nobody listen, and no socket made.
+	// NoNetwork means that nothing listens and no socket can be made.
 	NoNetwork Network = iota
-	// Handed has this process begin to listen, and hand the listener to the parent over
-	// descriptor 4.
+	// Handed makes this process open the listener and send it to the parent over descriptor 4.
 	Handed
-	// Relayed has this process stay, and start the guest as another one. It leads
-	// connections to the parent beside what the guest says, as lanes (package lanes) on its
-	// standard input and output, and ends as the guest does. It is for where no descriptor
-	// reaches the parent, and must be the first process of its namespace.
+	// Relayed makes this process stay as a relay that starts the guest as another process. It forwards the guest's
+	// connections and the guest's own stream to the parent as lanes (package mux) over its standard input and output,
+	// and exits with the guest's status. It is for sandboxes from which no descriptor can be sent to the parent. The
+	// process must be the first of its namespace.
 	Relayed
-	// reached is what a relay tells the guest: somebody listens.
+	// reached is what a relay puts into the plan of its guest: the listener exists already.
 	reached
 )
 
-// RelayThreads is how many threads a relay has, at most, beside those of its guest.
+// RelayThreads bounds the threads of a relay in addition to those of its guest.
 const RelayThreads = 16
 
-// Mount makes a file or directory of the machine appear behind the walls.
+// Mount makes a file or directory of the machine appear in the sandbox.
 type Mount struct {
 	Source string // on the machine, without symbolic links
 	Target string // absolute
@@ -126,22 +116,21 @@ type Mount struct {
 	// Writable files and devices can be written to, if their modes allow it; nothing else
 	// of the machine's can.
 	Writable, Device bool
-	// Same is the file that the source has to be; nil if any is good.
+	// Same is the identity that the source must have; nil allows any file.
 	Same *Identity
-	// Below is a folder of the machine that the source is relative to. The source is a file or a
-	// folder then, and no symbolic link is on the way to it; nothing in it is executed, and links
-	// in it are not followed. Empty: the source is absolute.
+	// Below is a folder of the machine that the source is relative to. The source is then a file or a folder.
+	// Symbolic links on the way to it are not allowed, links in it are not followed, and nothing in it can be
+	// executed. If Below is empty, the source is absolute.
 	Below string
 }
 
-// Identity tells a file from any other, and from itself after a change.
+// Identity distinguishes a file from all others, and from itself after a change.
 type Identity struct {
 	Device, Inode uint64
 	Size, Changed int64 // Changed is the time of the last change of any kind, in nanoseconds
 }
 
-// Failure is a wall that could not be built, as the child says on its standard
-// error.
+// Failure is a step of the confinement that failed. The child writes it to standard error.
 type Failure struct {
 	Step string // "user namespace", "mount /proc", …
 	Err  error
@@ -158,14 +147,14 @@ func failed(step string, err error) error {
 	return &Failure{step, err}
 }
 
-// Ended says that this process was a relay, and that its guest has ended.
+// Ended is the error of a process that was a relay and whose guest has ended.
 type Ended struct {
 	Code int // exit status, or 128 and the number of a signal
 }
 
 func (e *Ended) Error() string { return fmt.Sprintf("walls: the guest has ended (%d)", e.Code) }
 
-// Status is with which status a process ends for which Enter or EnterContained gave an error.
+// Status returns the status with which a process must exit when Enter or EnterContained has returned err.
 func Status(err error) int {
 	var ended *Ended
 	if errors.As(err, &ended) {
@@ -174,8 +163,8 @@ func Status(err error) int {
 	return 1
 }
 
-// ErrOther says that a file is not the one that it has to be.
+// ErrOther means that a file has another identity than expected.
 var ErrOther = errors.New("it is another file than the one that was looked at")
 
-// ErrUnsupported says that this operating system has no walls.
+// ErrUnsupported means that this operating system has no confinement.
 var ErrUnsupported = errors.New("walls: not on this operating system")
