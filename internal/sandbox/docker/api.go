@@ -16,16 +16,15 @@ import (
 )
 
 const (
-	// newest is the version of the Engine API that this was written for.
+	// newest is the version of the Engine API that this package was written for.
 	newest = "1.51"
-	// answering is how long the daemon may take for what is done at once.
+	// answering is the timeout of requests that the daemon answers at once.
 	answering = 15 * time.Second
-	// maxAnswer is how much of an answer is read, in bytes.
+	// maxAnswer bounds how much of an answer is read, in bytes.
 	maxAnswer = 16 << 20
 )
 
-// api is the Engine API of one daemon, which Docker and Podman serve. Its errors are
-// *failure if the daemon answered.
+// api is a client of the Engine API of one daemon, Docker or Podman. Its errors are *failure if the daemon answered.
 type api struct {
 	address address
 	version string // "1.41"; empty asks for the newest that the daemon has
@@ -37,7 +36,7 @@ func newAPI(a address) *api {
 	return &api{address: a, client: &http.Client{Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute, Proxy: nil}}}
 }
 
-// failure is an answer other than a good one.
+// failure is an answer with an error status.
 type failure struct {
 	status  int
 	message string
@@ -45,7 +44,7 @@ type failure struct {
 
 func (f *failure) Error() string { return f.message }
 
-// answered says whether an error is the daemon's answer with a status.
+// answered reports whether err is an answer of the daemon with one of the statuses.
 func answered(err error, status ...int) bool {
 	var f *failure
 	if !errors.As(err, &f) {
@@ -67,7 +66,7 @@ func (a *api) request(ctx context.Context, method, path string, query url.Values
 	return http.NewRequestWithContext(ctx, method, u.String(), body)
 }
 
-// open sends a request, and gives the answer if it is a good one. The body must be closed.
+// open sends a request and returns the response if it is successful. The caller must close its body.
 func (a *api) open(ctx context.Context, method, path string, query url.Values, kind string, body io.Reader) (*http.Response, error) {
 	r, err := a.request(ctx, method, path, query, body)
 	if err != nil {
@@ -87,7 +86,7 @@ func (a *api) open(ctx context.Context, method, path string, query url.Values, k
 	return response, nil
 }
 
-// plain is an error without the address of the request, which means nothing to people.
+// plain returns the error without the address of the request, which does not help users.
 func plain(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -108,14 +107,14 @@ func refusal(r *http.Response) error {
 	return &failure{r.StatusCode, strings.ToValidUTF8(said.Message, "�")}
 }
 
-// call sends a value as JSON, nil for none, and reads the answer into another.
+// call sends in as JSON, unless it is nil, and decodes the response into out.
 func (a *api) call(ctx context.Context, method, path string, query url.Values, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, answering)
 	defer cancel()
 	return a.longCall(ctx, method, path, query, in, out)
 }
 
-// longCall is call for what takes as long as ctx lets it.
+// longCall is like call but has no timeout except that of ctx.
 func (a *api) longCall(ctx context.Context, method, path string, query url.Values, in, out any) error {
 	var body io.Reader
 	kind := ""
@@ -133,7 +132,7 @@ func (a *api) longCall(ctx context.Context, method, path string, query url.Value
 	return decoded(response, out)
 }
 
-// decoded reads the answer into out, unless that is nil.
+// decoded decodes the response into out, unless out is nil.
 func decoded(response *http.Response, out any) error {
 	defer response.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
@@ -146,8 +145,7 @@ func decoded(response *http.Response, out any) error {
 	return nil
 }
 
-// upload sends a tar and reads the stream of messages that comes back, of which one
-// can be an error.
+// upload sends a tar archive and reads the stream of messages in the response. One of these may be an error.
 func (a *api) upload(ctx context.Context, method, path string, query url.Values, tar io.Reader) error {
 	response, err := a.open(ctx, method, path, query, "application/x-tar", tar)
 	if err != nil {
@@ -168,8 +166,8 @@ func (a *api) upload(ctx context.Context, method, path string, query url.Values,
 	}
 }
 
-// attach opens the standard streams of a container: what is written goes to its input,
-// and what comes back is what demux reads.
+// attach opens the standard streams of a container. What is written to the connection goes to the container's input.
+// demux splits what is read from it.
 func (a *api) attach(ctx context.Context, id string) (net.Conn, *bufio.Reader, error) {
 	ctx, cancel := context.WithTimeout(ctx, answering)
 	defer cancel()

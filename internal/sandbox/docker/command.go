@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// commandProfile is the list of system calls that containers of commands may make.
+	// commandProfile returns the allow list of system calls for containers of commands.
 	commandProfile = "command"
-	// spare is what a command may map beside what it may use, in bytes.
+	// spare is the number of bytes that a command may map beyond the memory that it may use.
 	spare = 1 << 30
 )
 
@@ -29,7 +29,7 @@ func commandImage(name string) string {
 	return commandProfile + "." + hex.EncodeToString(sum[:6])
 }
 
-// command starts a command in a container of its own.
+// command runs a command in a container of its own.
 func (b *backend) command(whole context.Context, c sandbox.Command, l core.Limits) (sandbox.Ended, error) {
 	found, absent := b.Commands.Find(c.Name)
 	if absent != nil {
@@ -68,7 +68,7 @@ func (b *backend) command(whole context.Context, c sandbox.Command, l core.Limit
 	return ended, hostcmd.Unstarted(c.Name, ended)
 }
 
-// askCommand is the container that is wanted for a command.
+// askCommand returns the request for the container of a command.
 func (b *backend) askCommand(d *daemon, m *image, name string, found *hostcmd.Command, c sandbox.Command, l core.Limits) (*create, error) {
 	plan := found.Plan(c.Args)
 	plan.Data, plan.Seconds = allowance(l)+spare, 2*int64(l.Computing/time.Second)+5
@@ -85,7 +85,7 @@ func (b *backend) askCommand(d *daemon, m *image, name string, found *hostcmd.Co
 	return b.contain(d, m, name, commandProfile, plan, l)
 }
 
-// feed gives a container its input, and ends that.
+// feed writes stdin to the container's input and closes it.
 func (c *container) feed(stdin []byte) {
 	if _, err := c.conn.Write(stdin); err != nil {
 		return
@@ -95,8 +95,8 @@ func (c *container) feed(stdin []byte) {
 	}
 }
 
-// over returns when a container whose output has ended is gone, and what it ended with; or -1 where
-// the daemon does not say.
+// over waits until a container whose output has ended is gone. It returns the exit status, or -1 if the daemon does
+// not report it.
 func (c *container) over() int {
 	for range 2 {
 		select {

@@ -24,38 +24,38 @@ import (
 )
 
 const (
-	// nobody is who programs are: a user who owns nothing.
+	// nobody is the user that programs run as. It owns nothing.
 	nobody = 65534
-	// temporary is the size of /tmp for interpreters, in bytes. It is memory.
+	// temporary is the size of /tmp for interpreters, in bytes. It counts as memory.
 	temporary = 64 << 20
-	// beside is what a guest needs beside the program's own memory; kernelMemory what
-	// a kernel of its own needs in addition.
+	// beside is the memory in bytes that a guest needs in addition to the program's own. kernelMemory is what a
+	// gVisor kernel needs on top.
 	beside       = 96 << 20
 	kernelMemory = 128 << 20
-	// relayMemory is what a relay may take, most of it what waits in its connections.
+	// relayMemory bounds the memory of a relay, in bytes. Most of it is data that waits in connections.
 	relayMemory = 96 << 20
 	files       = 256
 	threads     = 64
-	// builtinThreads is how many the built-in guest needs, and more.
+	// builtinThreads bounds the threads of the built-in guest. It needs fewer.
 	builtinThreads = 32
-	// kernelThreads is how many threads gVisor has beside those of the program.
+	// kernelThreads is the number of threads that gVisor has in addition to the program's.
 	kernelThreads = 512
-	// lull is how long a container whose input was closed may take to go by itself.
+	// lull is the time that a container may take to exit after its input was closed.
 	lull = 300 * time.Millisecond
-	// hearing is how long the daemon waits, in seconds, for the news of an end when it finds
-	// that there is no process to kill any more. One that does not wait forgets the container
-	// as it ends, and leaves what held it: a shim, with its control groups and folders.
+	// hearing is how long, in seconds, the daemon waits for the exit event when it finds that the process to kill is
+	// already gone. A daemon that does not wait forgets the container and leaves its shim behind, with control groups
+	// and folders.
 	hearing = 10
-	// starting is how long the daemon may take to make a container, and to start it: on a busy
-	// machine far longer than for what is done at once.
+	// starting is the timeout for creating and starting a container. On a busy machine this takes far longer than
+	// other requests.
 	starting = time.Minute
-	// asking is how long the daemon may take to begin to wait. One that does not say that it has
-	// begun is not waited for any longer.
+	// asking is how long the daemon may take to confirm that it waits for a container's removal. A daemon that does
+	// not confirm is not waited for any longer.
 	asking = time.Second
-	// draining is how long the last output of a container may take to arrive after its end. After
-	// that output, the daemon closes the connection.
+	// draining is the time in which the last output of a container must arrive after its end. The daemon closes the
+	// connection after that output.
 	draining = 5 * time.Second
-	// ending is how long the daemon may take to remove a container.
+	// ending is the time that the daemon may take to remove a container.
 	ending = 20 * time.Second
 )
 
@@ -65,7 +65,7 @@ var profiles embed.FS
 // relayed names the list of a runtime whose programs have a network, with what its relay needs.
 const relayed = "relayed"
 
-// profile is the list of system calls that containers of a runtime may make.
+// profile returns the allow list of system calls for containers of a runtime.
 func profile(runtime string) (string, error) {
 	if runtime == "bun" || runtime == "deno" {
 		runtime = "node"
@@ -74,7 +74,7 @@ func profile(runtime string) (string, error) {
 	return string(data), err
 }
 
-// create is what the daemon is asked for.
+// create is the request for a new container.
 type create struct {
 	Image           string
 	Entrypoint      []string
@@ -129,7 +129,7 @@ type ulimit struct {
 	Soft, Hard int64
 }
 
-// ask is the container that is wanted for programs of a runtime.
+// ask returns the request for a container that runs programs of a runtime.
 func (b *backend) ask(d *daemon, m *image, name string) (*create, error) {
 	plan := confine.Plan{Profile: m.runtime, Files: files}
 	kind := m.runtime
@@ -148,7 +148,7 @@ func (b *backend) ask(d *daemon, m *image, name string) (*create, error) {
 	return b.contain(d, m, name, kind, plan, b.Limits)
 }
 
-// contain is a container with walls of a kind around and those of plan inside.
+// contain returns the request for a container with the restrictions of its kind outside and those of plan inside.
 func (b *backend) contain(d *daemon, m *image, name, kind string, plan confine.Plan, l core.Limits) (*create, error) {
 	list, err := profile(kind)
 	if err != nil {
@@ -192,17 +192,17 @@ func (b *backend) contain(d *daemon, m *image, name, kind string, plan confine.P
 	return c, nil
 }
 
-// masked are paths that tell of the machine: those that Docker hides, and more.
+// masked lists paths that reveal something about the machine: those that Docker hides, and more.
 var masked = []string{
 	"/proc/acpi", "/proc/asound", "/proc/cmdline", "/proc/config.gz", "/proc/cpuinfo", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/loadavg",
 	"/proc/meminfo", "/proc/modules", "/proc/sched_debug", "/proc/scsi", "/proc/stat", "/proc/timer_list", "/proc/timer_stats", "/proc/uptime", "/proc/version", "/proc/vmstat", "/sys",
 }
 
-// allowance is how much memory a container may take beside its /tmp. The guest bounds
-// its program first, and tells it of that; this holds when that does not.
+// allowance returns the memory that a container may use in addition to its /tmp. It is a backstop: the guest limits
+// its program first, and the program then gets an error.
 func allowance(l core.Limits) int64 { return l.Memory + beside + 2*l.Result }
 
-// room is how much memory a container of an image may take.
+// room returns the memory limit of a container of an image.
 func (d *daemon) room(m *image, l core.Limits) int64 {
 	most := allowance(l) + temporary
 	if d.kernel {
@@ -214,7 +214,7 @@ func (d *daemon) room(m *image, l core.Limits) int64 {
 	return most
 }
 
-// container is one.
+// container is one running container.
 type container struct {
 	backend *backend
 	daemon  *daemon
@@ -273,7 +273,8 @@ func (b *backend) start(ctx context.Context, name string) (*container, error) {
 	return c, nil
 }
 
-// launch starts a container of an image, as ask says, and gives what comes from it.
+// launch starts a container of an image with the request that ask returns. It returns the container and a reader of
+// its output.
 func (b *backend) launch(ctx context.Context, d *daemon, m *image, ask func(image string) (*create, error)) (*container, *bufio.Reader, error) {
 	if err := b.life.begin(); err != nil {
 		return nil, nil, core.Errorf(core.KindSandboxUnavailable, Name, "the engine's folder for containers cannot be used: %w", err).WithHint("see to it that %s is this user's, and that its disk has room", b.life.dir)
@@ -290,7 +291,7 @@ func (b *backend) launch(ctx context.Context, d *daemon, m *image, ask func(imag
 	return c, in, nil
 }
 
-// create creates a container, takes hold of its streams and starts it.
+// create creates a container, attaches its streams and starts it.
 func (b *backend) create(ctx context.Context, d *daemon, m *image, ask func(image string) (*create, error)) (_ *container, in *bufio.Reader, err error) {
 	name, err := m.ensure(ctx, d.api)
 	if err != nil {
@@ -337,9 +338,8 @@ func (c *container) discard() {
 	}
 }
 
-// demux takes apart what comes from an attached container: frames of a stream's number,
-// three bytes of nothing and a length. The second stream, standard error, is for
-// explanations.
+// demux splits the output of an attached container. Each frame has the number of a stream, three zero bytes and a
+// length. The second stream is standard error, which explains failures.
 func demux(in *bufio.Reader, out, stderr io.Writer) error {
 	var header [8]byte
 	for {
@@ -375,8 +375,8 @@ func (c *container) Close() error {
 // Gone implements warmpool.Guest.
 func (c *container) Gone() <-chan struct{} { return c.gone }
 
-// Kill implements warmpool.Guest. Without its input a guest ends by itself, which costs
-// the daemon less than ending it; one that does not is ended soon after.
+// Kill implements warmpool.Guest. It first closes the input, after which a guest exits by itself: that costs the
+// daemon less than killing it. A guest that does not exit is killed soon after.
 func (c *container) Kill() {
 	c.killing.Do(func() {
 		c.killed.Store(true)
@@ -396,9 +396,9 @@ func (c *container) end() {
 	_ = c.daemon.api.call(ctx, http.MethodPost, "/containers/"+c.id+"/kill", url.Values{"signal": {"KILL"}}, nil, nil)
 }
 
-// await has the daemon say when it has removed the container. That has to be asked for before the
-// container starts: one that was removed a moment before is waited for without end, for the daemon
-// knows its name a little longer.
+// await lets the daemon report when it has removed the container. The request must be sent before the container
+// starts: for a container that has just been removed the daemon would wait for ever, because it knows the name a
+// little longer.
 func (c *container) await(ctx context.Context) {
 	asked := make(chan struct{})
 	go c.wait(asked)

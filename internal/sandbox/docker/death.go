@@ -23,7 +23,7 @@ const (
 	exitHint    = "a program ends with its last statement, not by ending its process; " + effects
 	restartHint = effects + "; run it again, in smaller steps"
 	daemonHint  = "see that the daemon runs: sudo systemctl status docker; " + effects
-	// tardy is how much later than its end it may be told that a container ran out of memory.
+	// tardy is the longest delay between the end of a container and the event that it ran out of memory.
 	tardy = 250 * time.Millisecond
 )
 
@@ -42,7 +42,7 @@ func (c *container) Explain(end *wire.End, p core.Program) {
 	end.Status, end.Error = core.StatusError, c.death(stderr, p.Name)
 }
 
-// exhausted tells by what the runtime said that it ended for want of memory.
+// exhausted reports whether the runtime's output says that it ran out of memory.
 func (c *container) exhausted(stderr string) bool {
 	if c.i != nil {
 		return c.i.Exhausted != nil && c.i.Exhausted(stderr)
@@ -50,7 +50,7 @@ func (c *container) exhausted(stderr string) bool {
 	return strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory")
 }
 
-// complaint is what was said of the container's end, as the tail of a message.
+// complaint returns the first line of stderr that has letters, in the form of a message's tail.
 func complaint(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		if line = strings.TrimSpace(line); strings.ContainsFunc(line, unicode.IsLetter) {
@@ -60,7 +60,7 @@ func complaint(stderr string) string {
 	return ""
 }
 
-// death words the end of a container that broke no limit.
+// death returns the error for the end of a container that exceeded no limit.
 func (c *container) death(stderr, file string) *core.Error {
 	if c.code < 0 {
 		c.backend.doubt()
@@ -80,7 +80,7 @@ func (c *container) death(stderr, file string) *core.Error {
 	return e.WithHint(restartHint)
 }
 
-// crash words a fault in a runtime, which a program can cause.
+// crash returns the error for a crash of the runtime, which a program can cause.
 func (c *container) crash(words, stderr, file string) *core.Error {
 	line, deep := 0, false
 	if c.i != nil && c.i.Crashed != nil {
@@ -96,8 +96,8 @@ func (c *container) crash(words, stderr, file string) *core.Error {
 	return e
 }
 
-// watcher is told by the daemon which containers of an engine ran out of memory: when
-// they are gone, nobody can be asked.
+// watcher receives the daemon's events about containers of this engine that ran out of memory. After a container is
+// removed, the daemon no longer knows.
 type watcher struct {
 	cancel context.CancelFunc
 
@@ -152,7 +152,7 @@ func (w *watcher) note(id string) {
 	w.news = make(chan struct{})
 }
 
-// has says whether a container ran out of memory, after waiting a while for the news.
+// has reports whether a container ran out of memory. It waits up to patience for the event.
 func (w *watcher) has(id string, patience time.Duration) bool {
 	for late := time.After(patience); ; {
 		w.mu.Lock()

@@ -1,11 +1,8 @@
-// Package docker runs each program in a container of its own, of Docker or Podman. The
-// image is made here from nothing but this binary, and nothing is pulled. The container
-// has no network, no writable file, no capability and no user of the machine; it runs
-// one program and is removed.
-//
-// The daemon is asked over its socket with the few requests of the Engine API that this
-// needs. Behind the container's walls the first process builds those of package walls
-// once more: its own filter of system calls is narrower than what a container can have.
+// Package docker runs each program in a container of its own, with Docker or Podman. It builds the image from this
+// binary alone and pulls nothing. The container has no network, no writable file, no capability and no user of the
+// machine. It runs one program and is removed. The package uses a few requests of the Engine API over the daemon's
+// socket. Inside the container the first process confines itself again with package confine: its own filter of system
+// calls is stricter than that of a container can be.
 package docker
 
 import (
@@ -31,7 +28,7 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// Name is that of the backend.
+// Name is the name of the backend.
 const Name = "docker"
 
 const (
@@ -41,39 +38,38 @@ const (
 
 // Options configure a Backend. The zero value is a good default.
 type Options struct {
-	// Guest is the binary that becomes the guest, and its arguments. Empty means
-	// this one with the argument "guest". It must be a static one for Linux.
+	// Guest is the guest binary with its arguments. Empty means this binary with the argument "guest". It must be
+	// statically linked for Linux.
 	Guest []string
-	// Host is where the daemon listens, as unix:///path. Empty means: look for it.
+	// Host is the address of the daemon, as unix:///path. Empty means to look for it.
 	Host string
-	// Runtime is what the daemon has for running containers: "runc", "runsc", …
-	// Empty means runsc if the daemon has it, else the daemon's own choice.
+	// Runtime is the daemon's name for the container runtime: "runc", "runsc", … Empty means runsc if the daemon has
+	// it, else the daemon's default.
 	Runtime string
-	// Strict refuses containers that are not of runsc.
+	// Strict allows only containers of runsc.
 	Strict bool
-	// Images are those of runtimes, as NAME@sha256:DIGEST. Without one, an
-	// interpreter's image is made from this machine's files.
+	// Images maps runtimes to images, as NAME@sha256:DIGEST. For an interpreter without one, the image is built from
+	// this machine's files.
 	Images map[string]string
-	// Dir is a folder in which a file says that this engine lives. It may be shared
-	// with other engines: what those that have died left is removed. Empty means a
-	// folder among the system's temporary files.
+	// Dir is the folder with a file that shows that this engine is alive. Several engines may share it: what dead
+	// engines left behind is removed. Empty means a folder among the system's temporary files.
 	Dir string
-	// Warm is how many containers wait for programs, MaxWarm how many when much is
-	// asked for: see warmpool.Kind. Ahead starts them before anybody asks.
+	// Warm is the number of containers that wait for programs, and MaxWarm the number under load: see warmpool.Kind.
+	// Ahead starts them before the first request.
 	Warm, MaxWarm int
 	Ahead         bool
-	// Limits are those that most programs have.
+	// Limits are the limits that most programs have.
 	Limits core.Limits
-	// Interpreters are runtimes beside the built-in one.
+	// Interpreters lists the runtimes other than the built-in one.
 	Interpreters []interpreter.Interpreter
-	// Commands are what programs can start, each in a container of its own.
+	// Commands lists the host commands that programs can start. Each runs in a container of its own.
 	Commands hostcmd.Set
-	// Network, unless it is nil, gives programs of proxied interpreters a way to an
-	// sandbox.Proxy, if their Host is one. Their containers have none all the same.
+	// Network connects programs of proxied interpreters to a sandbox.Proxy, if their Host is one. Their containers
+	// have no other network. Nil means no connections.
 	Network *interpreter.Network
 }
 
-// backend is what the containers of one engine have in common.
+// backend holds what the containers of one engine share.
 type backend struct {
 	Options
 	bounds
@@ -93,13 +89,13 @@ type backend struct {
 	why    error    // of the last of them
 }
 
-// bounds are how long a daemon may take. Tests set their own.
+// bounds are the timeouts of requests to the daemon. Tests set their own.
 type bounds struct {
 	answering time.Duration // to describe itself
 	asking    time.Duration // to begin to wait for a container's end
 }
 
-// daemon is one that has answered.
+// daemon is a daemon that has answered.
 type daemon struct {
 	api      *api
 	runtime  string // what containers are asked to have; empty is its own choice
@@ -110,14 +106,14 @@ type daemon struct {
 	oom      *watcher
 }
 
-// leave ends the conversation with a daemon.
+// leave closes the connections to the daemon.
 func (d *daemon) leave() {
 	d.oom.stop()
 	d.api.client.CloseIdleConnections()
 }
 
-// New makes a Backend. Close must be called. The daemon is not asked for anything before
-// somebody wants to know, unless an engine has left containers behind.
+// New makes a Backend, which the caller must close. It does not contact the daemon before the first request, unless a
+// dead engine has left containers behind.
 func New(o Options) *warmpool.Backend { return newBackend(o).open() }
 
 func (b *backend) open() *warmpool.Backend {
@@ -179,14 +175,14 @@ func (b *backend) Capabilities() sandbox.Capabilities {
 	return b.found
 }
 
-// doubt has the next one look again.
+// doubt makes the next request check the daemon again.
 func (b *backend) doubt() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.looked = time.Time{}
 }
 
-// look finds out what the daemon can do. b.mu is held.
+// look finds the capabilities of the daemon. b.mu must be held.
 func (b *backend) look() sandbox.Capabilities {
 	have := sandbox.Capabilities{Name: Name, Strength: sandbox.Container, Walls: walled, Proxies: b.Network != nil}
 	ctx, cancel := context.WithTimeout(context.Background(), b.answering)
@@ -227,7 +223,7 @@ func (b *backend) look() sandbox.Capabilities {
 	return have
 }
 
-// lacks says why programs of a runtime cannot be run; nil if they can.
+// lacks returns the reason why programs of a runtime cannot run; nil if they can.
 func (b *backend) lacks(i interpreter.Interpreter) *core.Error {
 	if name := b.Images[i.Runtime]; name != "" {
 		return checkImage(i.Runtime, name)
@@ -242,7 +238,7 @@ func (b *backend) lacks(i interpreter.Interpreter) *core.Error {
 	return nil
 }
 
-// information is what is read of what a daemon says of itself.
+// information holds the fields that are read of the daemon's description of itself.
 type information struct {
 	OSType, Architecture string
 	ServerVersion        string
@@ -261,7 +257,7 @@ type versions struct {
 	Components []struct{ Name, Version string }
 }
 
-// meet finds the daemon and asks what it is. b.mu is held.
+// meet finds the daemon and checks what it is. b.mu must be held.
 func (b *backend) meet(ctx context.Context) (*daemon, error) {
 	for name, image := range b.Images {
 		if err := checkImage(name, image); err != nil {
@@ -283,7 +279,7 @@ func (b *backend) meet(ctx context.Context) (*daemon, error) {
 	return d, err
 }
 
-// introduce asks a daemon what it is, and judges that.
+// introduce asks the daemon for its versions and properties, and checks them.
 func (d *daemon) introduce(ctx context.Context, o Options) error {
 	var v versions
 	if err := d.api.call(ctx, http.MethodGet, "/version", nil, nil, &v); err != nil {
@@ -305,14 +301,14 @@ func (d *daemon) introduce(ctx context.Context, o Options) error {
 	return nil
 }
 
-// older compares versions of the API.
+// older reports whether API version a is older than b.
 func older(a, b string) bool {
 	x, ok := numbers(a)
 	y, _ := numbers(b)
 	return ok && compare(x, y) < 0
 }
 
-// judge takes from what a daemon says what matters, or refuses it.
+// judge stores the relevant properties of a daemon, or returns an error if the daemon cannot be used.
 func (d *daemon) judge(v versions, info information, o Options) error {
 	refuse := func(hint, format string, args ...any) error {
 		return core.Errorf(core.KindSandboxUnavailable, Name, format, args...).WithHint("%s", hint)
@@ -351,14 +347,14 @@ func (d *daemon) judge(v versions, info information, o Options) error {
 	return nil
 }
 
-// walled says what is between a program and the machine.
+// walled describes what separates a program from the machine.
 var walled = []string{
 	"a container without network, devices or capabilities, with a file system of its own that is read-only",
 	"a user that owns nothing, no new privileges, an allow list of system calls outside and a narrower one inside",
 	"memory, processors and threads bounded by a control group",
 }
 
-// explain is an error of the daemon in the words of somebody who can do something about it.
+// explain converts an error of the daemon to one that tells the user what to do.
 func (b *backend) explain(err error) *core.Error {
 	var known *core.Error
 	var said *failure
@@ -387,7 +383,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &n) && n.Timeout()
 }
 
-// close is called when all containers are gone.
+// close releases the backend's resources. It is called when all containers are gone.
 func (b *backend) close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -402,14 +398,14 @@ func (b *backend) close() error {
 	return nil
 }
 
-// behind notes a container that could not be removed.
+// behind records that a container could not be removed.
 func (b *backend) behind(id string, why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.left, b.why = append(b.left, id), why
 }
 
-// met is the daemon that containers are started with.
+// met returns the daemon that starts the containers.
 func (b *backend) met() (*daemon, error) {
 	if have := b.Capabilities(); have.Unavailable != nil {
 		return nil, have.Unavailable

@@ -16,14 +16,14 @@ import (
 	"retort/internal/core"
 )
 
-// address is where a daemon listens.
+// address is the address of a daemon.
 type address struct {
 	network, path string // "unix" and a path; "tcp" and a host with its port
 }
 
 func (a address) String() string { return a.network + "://" + a.path }
 
-// local says whether who listens there is of this machine, and sees its files, most likely.
+// local reports whether the daemon most likely runs on this machine and sees its files.
 func (a address) local() bool { return a.network == "unix" }
 
 func (a address) dial(ctx context.Context) (net.Conn, error) {
@@ -47,9 +47,8 @@ func parseAddress(host string) (address, error) {
 	return address{}, fmt.Errorf("%q is neither unix:///path nor tcp://localhost:port", host)
 }
 
-// find is where the daemon is: where the settings say, else where the environment
-// does, else the context that the docker command uses, else at the first of the usual
-// sockets that is there.
+// find returns the address of the daemon. It takes the first of these that is set: the setting, the environment, the
+// context of the docker command, the first usual socket that exists.
 func find(setting string) (address, *core.Error) {
 	for _, said := range []struct{ host, by string }{{setting, "the setting docker.host"}, {os.Getenv("DOCKER_HOST"), "DOCKER_HOST"}, {currentContext(), "the docker command's context"}} {
 		if said.host == "" {
@@ -72,7 +71,7 @@ func find(setting string) (address, *core.Error) {
 		WithHint("install one of them and start it: sudo apt-get install docker.io (Debian, Ubuntu); sudo dnf install podman && systemctl --user start podman.socket (Fedora); colima start, or Docker Desktop (macOS)")
 }
 
-// sockets are where daemons usually listen.
+// sockets lists the sockets where daemons usually listen.
 func sockets() []string {
 	list := []string{"/var/run/docker.sock"}
 	runtime := cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), filepath.Join("/run/user", strconv.Itoa(os.Getuid())))
@@ -84,7 +83,7 @@ func sockets() []string {
 	return append(list, filepath.Join(runtime, "podman", "podman.sock"), "/run/podman/podman.sock")
 }
 
-// currentContext is the host of the docker command's context, empty if it has none.
+// currentContext returns the host of the docker command's current context, or "".
 func currentContext() string {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -108,7 +107,7 @@ func currentContext() string {
 	return meta.Endpoints["docker"].Host
 }
 
-// readJSON reads a file of somebody else's, as far as it makes sense.
+// readJSON reads a file of another program and ignores errors.
 func readJSON(file string, into any) {
 	if data, err := os.ReadFile(file); err == nil {
 		_ = json.Unmarshal(data, into)

@@ -35,8 +35,8 @@ const (
 	tagLength  = 24
 )
 
-// image is the file system of all containers of one runtime, made here, from nothing
-// but this binary and, for an interpreter, its files. It is never pulled.
+// image is the file system of all containers of one runtime. It is built here from this binary and, for an
+// interpreter, the interpreter's files. It is never pulled.
 type image struct {
 	runtime string
 	guest   string                   // the binary
@@ -55,14 +55,14 @@ type image struct {
 	tag   string
 }
 
-// file is one of an image.
+// file is a file of an image.
 type file struct {
 	inside, source string // source is empty for data
 	data           []byte
 	program        bool // which is data that can be executed
 }
 
-// mode is that of data.
+// mode returns the file mode of data.
 func (f file) mode() int64 {
 	if f.program {
 		return 0o755
@@ -70,7 +70,7 @@ func (f file) mode() int64 {
 	return 0o644
 }
 
-// ensure gives the name of the image, which the daemon has when it returns.
+// ensure returns the name of the image and makes sure that the daemon has it.
 func (m *image) ensure(ctx context.Context, a *api) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,7 +95,7 @@ func (m *image) ensure(ctx context.Context, a *api) (string, error) {
 	return name, nil
 }
 
-// mounts are what an interpreter may read of its container.
+// mounts returns the paths of its container that an interpreter may read.
 func (m *image) mounts() []confine.Mount {
 	paths := []string{interpreter.HarnessDir}
 	if m.i.Proc {
@@ -116,7 +116,7 @@ func (m *image) mounts() []confine.Mount {
 	return list
 }
 
-// forget has the next one look again, since the daemon does not have the image any more.
+// forget makes the next request check the image again, because the daemon no longer has it.
 func (m *image) forget(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,7 +125,7 @@ func (m *image) forget(name string) {
 	}
 }
 
-// gather finds out what is in the image, and names it by that.
+// gather lists the contents of the image and derives its name from them.
 func (m *image) gather(ctx context.Context, a *api) error {
 	if m.tag != "" {
 		return nil
@@ -152,7 +152,7 @@ func (m *image) gather(ctx context.Context, a *api) error {
 	return nil
 }
 
-// interpreter adds what an interpreter needs.
+// interpreter adds the files that an interpreter needs.
 func (m *image) interpreter(ctx context.Context, a *api, sum io.Writer) error {
 	for name, data := range m.i.Harness() {
 		m.files = append(m.files, file{inside: path.Join(interpreter.HarnessDir, name), data: data})
@@ -189,7 +189,7 @@ func (m *image) interpreter(ctx context.Context, a *api, sum io.Writer) error {
 	return nil
 }
 
-// authorities adds the file by which servers prove who they are, if programs have a network.
+// authorities adds the file of trusted certificate authorities if programs have a network.
 func (m *image) authorities(sum io.Writer) error {
 	env, source := m.network.Join(m.i.Env, confine.ProxyPort)
 	if m.env = env; source == "" {
@@ -200,7 +200,7 @@ func (m *image) authorities(sum io.Writer) error {
 	return hashFile(sum, source)
 }
 
-// program adds a command, as it was looked at, and the libraries that it is linked with.
+// program adds a command, which must be unchanged since it was checked, and the libraries that it is linked with.
 func (m *image) program(sum io.Writer) error {
 	if refused := m.command.Alone(); refused != nil {
 		return refused
@@ -243,8 +243,7 @@ func hashFile(sum io.Writer, name string) error {
 	return err
 }
 
-// hashTree tells a tree from what becomes of it when its package is renewed: by
-// names, sizes and times.
+// hashTree hashes the names, sizes and times of the files in a tree, so that an updated package gives another hash.
 func hashTree(sum io.Writer, inside, source string) error {
 	return filepath.WalkDir(source, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -258,7 +257,7 @@ func hashTree(sum io.Writer, inside, source string) error {
 	})
 }
 
-// make has the daemon make the image.
+// make lets the daemon build the image.
 func (m *image) make(ctx context.Context, a *api) error {
 	if m.base != "" {
 		return m.derive(ctx, a)
@@ -266,7 +265,7 @@ func (m *image) make(ctx context.Context, a *api) error {
 	return a.upload(ctx, http.MethodPost, "/images/create", url.Values{"fromSrc": {"-"}, "repo": {repository}, "tag": {m.tag}}, m.tar())
 }
 
-// tar is the image as a stream, which ends early if it is not read to its end.
+// tar returns the image as a stream. Its producer stops early if the stream is not read to its end.
 func (m *image) tar() io.Reader {
 	read, write := io.Pipe()
 	go func() {
@@ -307,9 +306,9 @@ func (m *image) write(w *tar.Writer) error {
 	return nil
 }
 
-// writeTree writes a file or a directory of the machine, but for directories that
-// nobody needs, and what is neither a file nor a link. Times are kept: by them Python
-// knows whether what it has compiled is current.
+// writeTree writes a file or a directory of the machine. It skips unneeded directories and everything that is neither
+// a file nor a link. It keeps modification times, because Python uses them to check whether its compiled files are
+// current.
 func (m *image) writeTree(w *tar.Writer, f file) error {
 	return filepath.WalkDir(f.source, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -381,7 +380,7 @@ func (m *image) removeOld(ctx context.Context, a *api) {
 	}
 }
 
-// machines are how daemons call what programs are built for.
+// machines maps ELF machines to the architecture names that daemons use.
 var machines = map[string]elf.Machine{"x86_64": elf.EM_X86_64, "amd64": elf.EM_X86_64, "aarch64": elf.EM_AARCH64, "arm64": elf.EM_AARCH64}
 
 // checkGuest refuses a binary that could not be the only file of a container.
@@ -403,7 +402,7 @@ func checkImage(runtime, name string) *core.Error {
 	return nil
 }
 
-// baseImage is what is read of an image that the settings name.
+// baseImage holds the fields that are read of an image named in the settings.
 type baseImage struct {
 	Config struct{ Env []string }
 }
@@ -440,7 +439,7 @@ func (m *image) programOf(ctx context.Context, a *api) (string, error) {
 	return program, err
 }
 
-// derive makes the image from the one that the settings name: what is ours is added.
+// derive builds the image from the one that the settings name and adds our files.
 func (m *image) derive(ctx context.Context, a *api) error {
 	return m.withBase(ctx, a, func(id string) error {
 		if err := a.upload(ctx, http.MethodPut, "/containers/"+id+"/archive", url.Values{"path": {"/"}}, m.tar()); err != nil {

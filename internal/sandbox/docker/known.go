@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// hole is what is known to be wrong with versions of a component: a program in a
-// container could get out by it, or reach the daemon.
+// hole is a known vulnerability of some versions of a component, through which a program could leave its container or
+// reach the daemon.
 type hole struct {
 	component string
 	fixed     []string // in which versions, one for each series; anything older has it
@@ -16,9 +16,9 @@ type hole struct {
 	what      string
 }
 
-// holes that have names, newest first. What only a hostile image can use, and to little end
-// (CVE-2026-41579), or who may make pods of Kubernetes (CVE-2026-50195), is none of a program's:
-// images are made here, or pinned.
+// holes lists known vulnerabilities that have CVE numbers, newest first. It leaves out those that a program cannot
+// use: CVE-2026-41579 needs a hostile image and gains little, and images are built here or pinned; CVE-2026-50195
+// needs the right to make pods of Kubernetes.
 var holes = []hole{
 	{"runc", []string{"1.2.8", "1.3.3", "1.4.0"}, "CVE-2025-31133, CVE-2025-52565, CVE-2025-52881", "masked paths and mounts can be led astray"},
 	{"containerd", []string{"1.6.38", "1.7.27", "2.0.4"}, "CVE-2024-40635", "a user number that is too large becomes root"},
@@ -31,8 +31,8 @@ var holes = []hole{
 	{"docker desktop", []string{"4.44.3"}, "CVE-2025-9074", "containers reach the daemon itself"},
 }
 
-// known names the holes of the versions that a daemon says it has; empty if it has
-// none. Distributions mend old versions, which their numbers do not tell.
+// known describes the known vulnerabilities of the versions that a daemon reports; "" if there are none.
+// Distributions fix old versions without changing the number, which it cannot know.
 func known(versions map[string]string) string {
 	var found []string
 	for component, version := range versions {
@@ -53,8 +53,8 @@ func known(versions map[string]string) string {
 	return strings.Join(sorted(found), "; ")
 }
 
-// in says whether a version has the hole. A version in a series that has a fix needs
-// that one; one of an older series has it.
+// in reports whether a version has the vulnerability. In a series with a fix, versions before the fix have it. All
+// versions of older series have it.
 func (h hole) in(version string) bool {
 	have, ok := numbers(version)
 	if !ok {
@@ -72,7 +72,7 @@ func (h hole) in(version string) bool {
 
 var versionNumbers = regexp.MustCompile(`^v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(-rc|~rc)?`)
 
-// numbers reads the beginning of a version. A candidate is older than what it is one for.
+// numbers parses the start of a version. A release candidate is older than its release.
 func numbers(version string) (n [4]int, ok bool) {
 	m := versionNumbers.FindStringSubmatch(strings.TrimSpace(version))
 	if m == nil {

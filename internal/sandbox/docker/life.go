@@ -26,8 +26,8 @@ const (
 	labelProcess = "retort.process" // which process it is there
 )
 
-// life is how others see that an engine lives: by a file that it has locked. The lock
-// ends with the process, whatever ends that.
+// life shows other engines that this one is alive, by a file that it keeps locked. The lock is released when the
+// process ends, for whatever reason.
 type life struct {
 	id, dir string
 
@@ -49,8 +49,8 @@ func newLife(dir string) *life {
 
 func (l *life) file() string { return filepath.Join(l.dir, lockPrefix+l.id) }
 
-// begin makes the file and locks it. Other engines look for dead engines by trying to lock files of this name, so
-// the file gets its name when it is locked. begin is idempotent.
+// begin creates and locks the file. Other engines find dead engines by trying to lock files with such a name, so the
+// file gets its name only after it is locked. begin is idempotent.
 func (l *life) begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,13 +87,13 @@ func (l *life) end() {
 	}
 }
 
-// labels are those of this engine's containers.
+// labels returns the labels of this engine's containers.
 func (l *life) labels() map[string]string {
 	machine, _ := os.Hostname()
 	return map[string]string{label: "guest", labelEngine: l.id, labelLock: l.file(), labelMachine: machine, labelProcess: process(os.Getpid())}
 }
 
-// process is a process id with when it started, as far as the machine tells.
+// process returns a process id with the process's start time, if the machine reports that.
 func process(pid int) string {
 	data, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	_, after, _ := strings.Cut(string(data), ") ")
@@ -103,7 +103,7 @@ func process(pid int) string {
 	return strconv.Itoa(pid)
 }
 
-// stale says whether there are files of engines that have died.
+// stale reports whether dir has files of dead engines.
 func stale(dir string) bool {
 	files, _ := filepath.Glob(filepath.Join(dir, lockPrefix+"*"))
 	for _, f := range files {
@@ -114,7 +114,7 @@ func stale(dir string) bool {
 	return false
 }
 
-// dead says whether nobody has locked a file. What cannot be read may be locked.
+// dead reports whether a file is not locked. A file that cannot be opened counts as locked.
 func dead(file string) bool {
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if err != nil {
@@ -124,9 +124,8 @@ func dead(file string) bool {
 	return procgroup.Abandoned(f)
 }
 
-// orphan says whether the engine of a container with these labels has died. One on
-// another machine is not judged, and one whose process is there lives, though its
-// file cannot be seen from here.
+// orphan reports whether the engine of a container with these labels is dead. Engines on other machines are never
+// reported, nor is one whose process exists, even if its file is not visible from here.
 func orphan(labels map[string]string) bool {
 	machine, _ := os.Hostname()
 	file := labels[labelLock]
@@ -140,15 +139,14 @@ func orphan(labels map[string]string) bool {
 	return dead(file)
 }
 
-// sweeping is how often what others left is looked for.
+// sweeping is the interval at which containers of dead engines are looked for.
 const sweeping = 10 * time.Minute
 
-// again is when what others left is looked for again, after it was looked for: an engine may
-// have been killed while the daemon made a container for it.
+// again is the delay of a second search after the first: an engine may have been killed while the daemon was making a
+// container for it.
 var again = []time.Duration{2 * time.Second, 8 * time.Second}
 
-// sweep removes what engines left that have died: their containers, and in the end the
-// files by which that was seen.
+// sweep removes the containers that dead engines left behind, and then the files that showed that they are dead.
 func (b *backend) sweep(a *api) {
 	ctx, cancel := context.WithTimeout(context.Background(), importing)
 	defer cancel()
@@ -180,8 +178,8 @@ func (b *backend) sweep(a *api) {
 	}
 }
 
-// reap removes the containers of engines that have died, and gives the files of those
-// that could not be removed; nil if it is not known which there are.
+// reap removes the containers of dead engines. It returns the files of engines with a container that could not be
+// removed, or nil if the containers could not be listed.
 func reap(ctx context.Context, a *api) (kept map[string]bool) {
 	filters, _ := json.Marshal(map[string][]string{"label": {label}})
 	var list []struct {
@@ -200,7 +198,7 @@ func reap(ctx context.Context, a *api) (kept map[string]bool) {
 	return kept
 }
 
-// removing is the longest pause before a daemon that could not remove a container is asked again.
+// removing is the longest pause before another attempt to remove a container.
 const removing = time.Second
 
 // remove ends a container and removes it. A daemon that still writes into the folder of a container

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// lockFile is not there on this system, where no engine is taken to be dead.
+// lockFile returns an error: on this system no engine is taken to be dead.
 func lockFile(*os.File) error { return errors.ErrUnsupported }

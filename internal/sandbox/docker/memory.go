@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	// footing is what a guest has of memory before its program comes, at least.
+	// footing is the least memory that a guest has before its program arrives, in bytes.
 	footing = 8 << 20
-	// relayFooting is what a relay has, at least.
+	// relayFooting is the least memory of a relay, in bytes.
 	relayFooting = 4 << 20
-	// kernelFooting is what gVisor's kernel and a guest have together, at most, and what a guest
-	// may have above its program's memory before it refuses more.
+	// kernelFooting is the most memory that gVisor's kernel and a guest use together, including what a guest may use
+	// above its program's limit before it refuses more, in bytes.
 	kernelFooting = 64 << 20
-	// lookEvery is how often the daemon is asked what a program takes that runs for
-	// longer than that. To ask costs the daemon some milliseconds.
+	// lookEvery is the interval at which the daemon is asked for the memory of a running program. A request costs the
+	// daemon some milliseconds.
 	lookEvery = 250 * time.Millisecond
-	// stuck is how long a program may have more than its memory, look for look: its runtime
-	// may be about to collect garbage.
+	// stuck is how long a program may stay above its memory limit in all samples: its runtime may be about to collect
+	// garbage.
 	stuck = 3 * lookEvery
-	// brief is how long a program runs of which nobody asks what it took.
+	// brief is the running time below which the memory of a program is not measured.
 	brief = 50 * time.Millisecond
-	// patience is how long the daemon may take to tell: some answer once a second. At the
-	// end of a program, who waits for what it has made does not wait for that.
+	// patience is how long the daemon may take to report the memory; some report once a second. lastPatience applies
+	// at the end of a program, where the caller waits for the result.
 	patience, lastPatience = 2 * time.Second, 20 * time.Millisecond
 )
 
-// Limit implements warmpool.Guest: a program that may use more than others gets it. Less
-// is left to the guest, which bounds its program exactly.
+// Limit implements warmpool.Guest. It raises the container's limits for a program that may use more than others.
+// Lower limits are left to the guest, which enforces them exactly.
 func (c *container) Limit(l core.Limits) {
 	c.began = time.Now()
 	if allowance(l) > allowance(c.limits) || l.CPU != c.limits.CPU {
@@ -46,8 +46,8 @@ func (c *container) Limit(l core.Limits) {
 	go c.watch(l)
 }
 
-// watch ends a program that stays above its memory. One whose runtime refuses it more may
-// catch that, and try for ever.
+// watch ends a program that stays above its memory limit. A program whose runtime refuses it more memory may catch
+// that and try for ever.
 func (c *container) watch(l core.Limits) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -83,9 +83,8 @@ func (c *container) watch(l core.Limits) {
 	}
 }
 
-// look asks what the container takes, in bytes; 0 if that is not told in time. What it has of
-// files, which the kernel takes back when it needs room, does not count. All that programs have in
-// gVisor is shared memory of its kernel's.
+// look returns the memory of the container in bytes, or 0 if the daemon does not report it in time. The page cache,
+// which the kernel can take back, does not count. In gVisor all memory of programs is shared memory of its kernel.
 func (c *container) look(within time.Duration) int64 {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()

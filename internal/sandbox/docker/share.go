@@ -16,12 +16,13 @@ import (
 // from before its container starts until the guest has opened it.
 const ringPrefix = "ring-"
 
-// shares says whether the guest of an image knows what to do with memory that the engine sees.
+// shares reports whether the guest of an image can use memory shared with the engine.
 func (m *image) shares() bool {
 	return m.network == nil && m.command == nil && confine.Shares(m.runtime)
 }
 
-// share makes the memory for a container; nil if it has to do without, and is slower.
+// share creates the shared memory of a container. It returns nil if the container must do without, which makes calls
+// slower.
 func (b *backend) share(d *daemon, m *image) *shm.Memory {
 	if !m.shares() || b.far.Load() || !d.api.address.local() || b.life.begin() != nil {
 		return nil
@@ -33,20 +34,20 @@ func (b *backend) share(d *daemon, m *image) *shm.Memory {
 	return memory
 }
 
-// ring is the path of a file that a container of this engine shares.
+// ring returns the path of a file that a container of this engine shares.
 func (l *life) ring(name string) string {
 	return filepath.Join(l.dir, ringPrefix+l.id+"-"+name)
 }
 
-// rings are the files that were shared with containers of the engine whose lock is file.
+// rings returns the files that were shared with containers of the engine whose lock is file.
 func rings(file string) []string {
 	dir, name := filepath.Split(file)
 	found, _ := filepath.Glob(filepath.Join(dir, ringPrefix+strings.TrimPrefix(name, lockPrefix)+"-*"))
 	return found
 }
 
-// distant says whether an error is that of a daemon that does not see this machine's files. It
-// is not asked to mount one again.
+// distant reports whether err means that the daemon does not see this machine's files. If so, it is never asked to
+// mount one again.
 func (b *backend) distant(err error) bool {
 	var said *failure
 	if !errors.As(err, &said) || said.status != http.StatusBadRequest && !strings.Contains(said.message, "mount") {
@@ -56,7 +57,7 @@ func (b *backend) distant(err error) bool {
 	return true
 }
 
-// connect joins the engine with the guest, with memory that both see unless that is nil.
+// connect connects the engine with the guest, through shared memory unless shared is nil.
 func (c *container) connect(shared *shm.Memory) {
 	var stream io.ReadWriter = struct {
 		io.Reader
