@@ -12,20 +12,20 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// target is what a call is for.
+// target is the function that a call goes to, with its encoded frame head.
 type target struct {
 	wire.Call
 	head []byte // of its frames
 }
 
-// pending is a call without a result so far.
+// pending is a call that has no result yet.
 type pending struct {
 	target          *target
 	resolve, reject lib.TJSValue
 	from            trace
 }
 
-// nativeTarget (server, tool) gives the number by which nativeCall knows a tool.
+// nativeTarget (server, tool) returns the number that identifies a tool in nativeCall.
 func (g *guest) nativeTarget(args []any) (any, error) {
 	c := wire.Call{Server: text(args, 0), Tool: text(args, 1)}
 	g.targets = append(g.targets, &target{c, wire.CallFrame(0, c, nil).Head})
@@ -51,8 +51,8 @@ func (g *guest) nativeCall(to, arguments lib.TJSValue) lib.TJSValue {
 	return promise
 }
 
-// nativeCallSync (tool, arguments) calls one of the engine's own functions and
-// waits. Results of other calls that arrive meanwhile are kept for later.
+// nativeCallSync (tool, arguments) calls one of the engine's own functions and waits. It stashes results of other
+// calls that arrive in the meantime.
 func (g *guest) nativeCallSync(args []any) (any, error) {
 	g.made++
 	id := g.made
@@ -71,7 +71,7 @@ func (g *guest) nativeCallSync(args []any) (any, error) {
 	}
 }
 
-// settle fulfils or rejects the promise of the call that f answers.
+// settle resolves or rejects the promise of the call that f answers.
 func (g *guest) settle(f wire.Frame) error {
 	call, ok := g.pending[f.ID]
 	if !ok {
@@ -96,7 +96,7 @@ func (g *guest) release(call *pending) {
 	g.js.freeTrace(call.from)
 }
 
-// outcome is the value of a result. If it is an error, the exception is pending.
+// outcome returns the value of a result. If the result is an error, it leaves an exception pending.
 func (g *guest) outcome(call *pending, f wire.Frame) lib.TJSValue {
 	failure := failureOf(f)
 	switch {
@@ -110,7 +110,7 @@ func (g *guest) outcome(call *pending, f wire.Frame) lib.TJSValue {
 	return g.decode(g.parsed, f.Body)
 }
 
-// decode is parse for what needs more.
+// decode parses body with a function of the prelude, for results that JSON.parse alone cannot decode.
 func (g *guest) decode(parse quickjs.Value, body []byte) lib.TJSValue {
 	text := g.js.newText(body)
 	defer g.js.free(text)
@@ -120,7 +120,7 @@ func (g *guest) decode(parse quickjs.Value, body []byte) lib.TJSValue {
 	return g.js.invoke(g.js.unwrap(parse), text)
 }
 
-// throw throws the ToolError of a call, with the place of the call.
+// throw creates the ToolError of a call, with the position of the call.
 func (g *guest) throw(call *pending, failure []byte) (exception lib.TJSValue) {
 	var texts [3]lib.TJSValue
 	for i, text := range [][]byte{failure, []byte(call.target.Server), []byte(call.target.Tool)} {
@@ -137,7 +137,7 @@ func (g *guest) throw(call *pending, failure []byte) (exception lib.TJSValue) {
 	return lib.XJS_Throw(g.js.tls, g.js.context, exception)
 }
 
-// failureOf is the error in a result, as JSON, or nil.
+// failureOf returns the error in a result as JSON, or nil.
 func failureOf(f wire.Frame) []byte {
 	var head wire.Answer
 	if len(f.Head) == 0 || json.Unmarshal(f.Head, &head) != nil || head.Error == nil {
@@ -150,8 +150,8 @@ func failureOf(f wire.Frame) []byte {
 	return text
 }
 
-// answer is a result as callOwnNow takes it: a letter and a text. "v" is JSON,
-// "b" JSON with integers that may be too long for a number, "e" an error as JSON.
+// answer encodes a result for callOwnNow: a letter followed by a text. "v" means JSON, "b" means JSON with integers
+// that may be too long for a number, "e" means an error as JSON.
 func answer(f wire.Frame) string {
 	if failure := failureOf(f); failure != nil {
 		return "e" + string(failure)

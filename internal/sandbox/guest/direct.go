@@ -13,7 +13,7 @@ import (
 // which cost more than the calls of tools that they would be for. Values passed
 // to a function are borrowed, values that it returns are owned.
 
-// cFunction is a function as the translated C code calls it.
+// cFunction is the signature of functions that the translated C code calls.
 type cFunction func(tls *libc.TLS, context uintptr, this lib.TJSValue, argc int32, argv uintptr) lib.TJSValue
 
 // register makes fn a global function of two parameters. fn must not use the
@@ -40,14 +40,14 @@ func (e *engine) register(name string, fn func(a, b lib.TJSValue) lib.TJSValue) 
 
 func threw(v lib.TJSValue) bool { return v.Ftag == lib.EJS_TAG_EXCEPTION }
 
-// exception takes the exception that is pending, as an error.
+// exception takes the pending exception and returns it as an error.
 func (e *engine) exception() error {
 	v := e.wrap(lib.XJS_GetException(e.tls, e.context))
 	defer v.Free()
 	return quickjs.ErrorFromValue(v)
 }
 
-// invoke calls f. If it throws, the exception is pending.
+// invoke calls f. If f throws, the exception is left pending.
 func (e *engine) invoke(f lib.TJSValue, args ...lib.TJSValue) lib.TJSValue {
 	size := len(args) * int(unsafe.Sizeof(lib.TJSValue{}))
 	argv := e.tls.Alloc(size)
@@ -57,7 +57,7 @@ func (e *engine) invoke(f lib.TJSValue, args ...lib.TJSValue) lib.TJSValue {
 	return lib.XJS_Call(e.tls, e.context, f, undefined, int32(len(args)), argv)
 }
 
-// promise makes a promise and what settles it.
+// promise makes a promise and the functions that resolve and reject it.
 func (e *engine) promise() (promise, resolve, reject lib.TJSValue) {
 	const size = 2 * int(unsafe.Sizeof(lib.TJSValue{}))
 	p := e.tls.Alloc(size)
@@ -70,11 +70,10 @@ func (e *engine) promise() (promise, resolve, reject lib.TJSValue) {
 	return promise, resolve, reject
 }
 
-// integer is the number of a value that our own prelude has made from an int.
+// integer returns the value of a number that our own prelude has made from an int.
 func (e *engine) integer(v lib.TJSValue) int { return int(*(*int32)(unsafe.Pointer(&v))) }
 
-// text copies the UTF-8 of a string. It fails for want of memory; the exception
-// is then pending.
+// text copies the UTF-8 of a string. If memory runs out, it returns false and leaves an exception pending.
 func (e *engine) text(v lib.TJSValue) (text []byte, ok bool) {
 	const word = int(unsafe.Sizeof(libc.Tsize_t(0)))
 	size := e.tls.Alloc(word)
@@ -87,7 +86,7 @@ func (e *engine) text(v lib.TJSValue) (text []byte, ok bool) {
 	return append([]byte(nil), unsafe.Slice(at[byte](p), *at[libc.Tsize_t](size))...), true
 }
 
-// newText makes a string of UTF-8, with U+FFFD for each byte that is none.
+// newText makes a string from UTF-8. Each invalid byte becomes U+FFFD.
 func (e *engine) newText(text []byte) lib.TJSValue {
 	if !utf8.Valid(text) {
 		text = []byte(string([]rune(string(text))))
@@ -97,15 +96,14 @@ func (e *engine) newText(text []byte) lib.TJSValue {
 	})
 }
 
-// parse is JSON.parse of valid UTF-8.
+// parse calls JSON.parse for valid UTF-8.
 func (e *engine) parse(text []byte) lib.TJSValue {
 	return e.withBytes(text, func(p uintptr, n libc.Tsize_t) lib.TJSValue {
 		return lib.XJS_ParseJSON(e.tls, e.context, p, n, p+uintptr(n)) // the name is empty
 	})
 }
 
-// withBytes calls f with a copy of b in the memory of the library, after which
-// stands a zero.
+// withBytes calls f with a zero-terminated copy of b in the library's memory.
 func (e *engine) withBytes(b []byte, f func(p uintptr, n libc.Tsize_t) lib.TJSValue) lib.TJSValue {
 	n := libc.Tsize_t(len(b))
 	p := libc.Xmalloc(e.tls, n+1)
@@ -118,9 +116,8 @@ func (e *engine) withBytes(b []byte, f func(p uintptr, n libc.Tsize_t) lib.TJSVa
 	return f(p, n)
 }
 
-// trace is where a program was: the functions that were running, the innermost
-// first. The library makes the stack of an error from that, which takes far
-// longer than to remember it.
+// trace is a captured stack: the functions that were running, innermost first. The library builds the stack of an
+// error from it. That takes far longer than capturing it.
 type trace []place
 
 type place struct {
@@ -129,11 +126,11 @@ type place struct {
 	mode     int32
 }
 
-// maxTrace bounds the memory of a trace; further out, nobody looks.
+// maxTrace bounds the frames of a trace, and so its memory.
 const maxTrace = 200
 
-// trace is where the program is now, for a function of ours that it has called.
-// freeTrace must be called.
+// trace captures the current stack of the program, for a Go function that it has called. The caller must call
+// freeTrace.
 func (e *engine) trace() trace {
 	var t trace
 	sf := at[lib.TJSStackFrame](at[lib.TJSRuntime](e.runtime).Fcurrent_stack_frame).Fprev_frame
@@ -150,8 +147,7 @@ func (e *engine) freeTrace(t trace) {
 	}
 }
 
-// within calls f as if the program were at t, so that the errors that f makes
-// say so.
+// within calls f as if the program were at t, so that errors created by f have that stack.
 func (e *engine) within(t trace, f func()) {
 	const size = unsafe.Sizeof(lib.TJSStackFrame{})
 	frames := libc.Xcalloc(e.tls, libc.Tsize_t(len(t)+1), libc.Tsize_t(size))

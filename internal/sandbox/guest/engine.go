@@ -10,13 +10,10 @@ import (
 	"modernc.org/quickjs"
 )
 
-// engine is a QuickJS machine with what package quickjs leaves out of its
-// reach: a name for evaluated code, the state of promises, rejections that
-// nobody handles, and bytes that need not become text. For these it calls the
-// library below with the handles that quickjs.VM keeps to itself; newEngine
-// fails if they are not where they are expected.
-//
-// One goroutine at a time uses an engine.
+// engine is a QuickJS virtual machine. It adds what package quickjs does not offer: a file name for evaluated code,
+// the state of promises, unhandled rejections, and bytes that need not become text. For these it calls the underlying
+// library with handles that quickjs.VM does not export; newEngine fails if they are not where they are expected. An
+// engine must be used by one goroutine at a time.
 type engine struct {
 	*quickjs.VM
 	tls         *libc.TLS
@@ -29,7 +26,7 @@ type engine struct {
 	rejected    int                  // rejections so far
 }
 
-// rejection is a rejected promise that nobody handles, so far.
+// rejection is a rejected promise without a handler so far.
 type rejection struct {
 	promise, reason lib.TJSValue
 	seq             int
@@ -57,7 +54,7 @@ func newEngine() (*engine, error) {
 	return e, nil
 }
 
-// handles finds the handles of the library below in e.VM.
+// handles finds the handles of the underlying library in e.VM.
 func (e *engine) handles() (err error) {
 	defer func() {
 		if recover() != nil { // reflect, at a field that is not there
@@ -80,14 +77,14 @@ func (e *engine) handles() (err error) {
 	return nil
 }
 
-// funcPointer is f as the translated C code calls functions. f must stay
-// reachable for as long as it may be called.
+// funcPointer returns f in the form in which the translated C code calls functions. f must stay reachable for as long
+// as it may be called.
 func funcPointer[F any](f *F) uintptr { return *(*uintptr)(unsafe.Pointer(f)) }
 
-// at is the T at an address of the library's own memory, which Go does not move.
+// at returns the T at an address in the library's own memory, which Go does not move.
 func at[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
 
-// wrap makes a quickjs.Value of v, to which it passes the ownership.
+// wrap returns v as a quickjs.Value, which takes over its ownership.
 func (e *engine) wrap(v lib.TJSValue) quickjs.Value {
 	var value quickjs.Value
 	p := unsafe.Pointer(&value)
@@ -96,12 +93,12 @@ func (e *engine) wrap(v lib.TJSValue) quickjs.Value {
 	return value
 }
 
-// unwrap borrows what is in v.
+// unwrap returns the library's value in v. v keeps the ownership.
 func (e *engine) unwrap(v quickjs.Value) lib.TJSValue {
 	return *(*lib.TJSValue)(unsafe.Add(unsafe.Pointer(&v), e.offV))
 }
 
-// object is the address of the object that v refers to.
+// object returns the address of the object that v refers to.
 func object(v lib.TJSValue) uint64 { return *(*uint64)(unsafe.Pointer(&v)) }
 
 // evaluate evaluates a script in strict mode whose frames carry the name file. ok is false if
@@ -124,8 +121,8 @@ func (e *engine) evaluate(source, file string) (value quickjs.Value, ok bool, er
 	return e.wrap(v), true, nil
 }
 
-// withoutText says whether the text of functions is left out of what is compiled
-// from now on. Programs see of the prelude's functions that they are native.
+// withoutText sets whether code that is compiled from now on keeps the text of its functions. Without it, programs
+// see the prelude's functions as native.
 func (e *engine) withoutText(yes bool) {
 	var flags int32
 	if yes {
@@ -134,7 +131,7 @@ func (e *engine) withoutText(yes bool) {
 	lib.XJS_SetStripInfo(e.tls, e.runtime, flags)
 }
 
-// settled says whether a promise is settled, how, and with what value.
+// settled reports whether a promise is settled, whether it was fulfilled, and with what value.
 func (e *engine) settled(promise quickjs.Value) (value quickjs.Value, fulfilled, settled bool) {
 	p := e.unwrap(promise)
 	state := lib.XJS_PromiseState(e.tls, e.context, p)
@@ -144,8 +141,7 @@ func (e *engine) settled(promise quickjs.Value) (value quickjs.Value, fulfilled,
 	return e.wrap(lib.XJS_PromiseResult(e.tls, e.context, p)), state == lib.EJS_PROMISE_FULFILLED, true
 }
 
-// track is told of each promise that is rejected without a handler, and again
-// when it gets one after all.
+// track is the callback for promises that are rejected without a handler, and for those that get a handler later.
 func (e *engine) track(_ *libc.TLS, _ uintptr, promise, reason lib.TJSValue, handled int32, _ uintptr) {
 	if handled == 0 {
 		e.rejected++
@@ -162,8 +158,7 @@ func (e *engine) track(_ *libc.TLS, _ uintptr, promise, reason lib.TJSValue, han
 func (e *engine) dup(v lib.TJSValue) lib.TJSValue { return lib.XDupValue(e.tls, e.context, v) }
 func (e *engine) free(v lib.TJSValue)             { lib.XFreeValue(e.tls, e.context, v) }
 
-// unhandled is the reason of the first rejection that nobody has handled, apart
-// from that of except.
+// unhandled returns the reason of the first unhandled rejection other than that of except.
 func (e *engine) unhandled(except quickjs.Value) (reason quickjs.Value, found bool) {
 	first := rejection{seq: e.rejected + 1}
 	for promise, r := range e.rejections {
@@ -177,7 +172,7 @@ func (e *engine) unhandled(except quickjs.Value) (reason quickjs.Value, found bo
 	return e.wrap(e.dup(first.reason)), true
 }
 
-// bytes copies what an ArrayBuffer holds.
+// bytes copies the content of an ArrayBuffer.
 func (e *engine) bytes(buffer quickjs.Value) []byte {
 	const word = int(unsafe.Sizeof(libc.Tsize_t(0)))
 	size := e.tls.Alloc(word)

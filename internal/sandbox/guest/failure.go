@@ -16,15 +16,14 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// What stands before and after the code of a program, on its own first and last
-// line. Positions in the first line are corrected for it.
+// The text before and after the code of a program, on its first and last line. Positions in the first line are
+// corrected for it.
 const (
 	programHead = `(async function (__import, __exports, __meta) {`
 	programTail = "\n})"
 )
 
-// fileName is the name of the program in stack traces: its own, unless that
-// would make them hard to read.
+// fileName returns the file name for stack traces: the program's own name, unless that would make them hard to read.
 func (g *guest) fileName() string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/"
 	if name := g.program.Name; name != "" && len(name) <= 100 && strings.Trim(name, plain) == "" {
@@ -33,7 +32,7 @@ func (g *guest) fileName() string {
 	return "program.ts"
 }
 
-// thrownValue is what the prelude's describe says of something thrown.
+// thrownValue is the prelude's description of a thrown value.
 type thrownValue struct {
 	Name    string    `json:"name"`    // "TypeError"
 	Message string    `json:"message"` // "not a function"
@@ -46,8 +45,7 @@ type thrownValue struct {
 	Stack   string    `json:"stack"`
 }
 
-// thrown reports what the program threw, or rejected and did not handle. It
-// takes the value over.
+// thrown reports what the program threw, or rejected without a handler. It takes ownership of the value.
 func (g *guest) thrown(value quickjs.Value) wire.Done {
 	g.js.SetMemoryLimit(uintptr(g.program.Memory + 4*ownMemory)) // enough to speak of it
 	defer value.Free()
@@ -78,7 +76,7 @@ func (g *guest) failure(err error) wire.Done {
 
 func failed(e *core.Error) wire.Done { return wire.Done{Status: core.StatusError, Error: e} }
 
-// clip bounds a text that the program made.
+// clip shortens a text that the program made.
 func clip(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -86,7 +84,7 @@ func clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// report words a failure as a status with an error.
+// report converts a failure to a status with an error.
 func (g *guest) report(t thrownValue) wire.Done {
 	if g.outOfMemory(t) {
 		stop := wire.MemoryStop(g.program.Memory)
@@ -126,7 +124,7 @@ func (g *guest) outOfMemory(t thrownValue) bool {
 	return (t.Null || t.Blank) && peakMemory() > g.program.Memory/2
 }
 
-// asSyntax is the report of code that does not compile.
+// asSyntax returns the report for code that does not compile.
 func asSyntax(d wire.Done) wire.Done {
 	if d.Error.Kind == core.KindRuntime {
 		d.Error.Kind = core.KindSyntax
@@ -137,8 +135,8 @@ func asSyntax(d wire.Done) wire.Done {
 // Compiled when they are needed: most guests end without a failure, and each is
 // a process of its own.
 var (
-	// callees matches what stands before the parenthesis of a call: a name with
-	// members, perhaps members of something that has no name.
+	// callees matches the callee before the parenthesis of a call: a name with members, or the members of an
+	// expression without a name.
 	callees = lazily(`([)\]]\??\.)?[\pL_$][\pL\pN_$]*(?:\??\.[\pL_$#][\pL\pN_$]*)*$`)
 	// builtins matches the first frame of a built-in function.
 	builtins = lazily(`^\s*at (\S+) \(native\)`)
@@ -150,8 +148,8 @@ func lazily(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-// nameCallee gives the message for the engine's "not a function", completed with
-// what is none, read from the code at the place of the call.
+// nameCallee returns the engine's message "not a function" with the name of the callee, which it reads from the code
+// at the position of the call.
 func (g *guest) nameCallee(e *core.Error, stack string) string {
 	if m := builtins().FindStringSubmatch(stack); m != nil {
 		return "TypeError: what was passed to " + m[1] + " is not a function"
@@ -171,8 +169,7 @@ func (g *guest) nameCallee(e *core.Error, stack string) string {
 	return "TypeError: " + name + " is not a function"
 }
 
-// locate adds to e the frames of stack that are the program's own, and the
-// position of the innermost.
+// locate adds the program's own frames of stack to e, and the position of the innermost one.
 func (g *guest) locate(e *core.Error, stack string) *core.Error {
 	const maxFrames = 10
 	c := *e
@@ -194,7 +191,7 @@ func (g *guest) locate(e *core.Error, stack string) *core.Error {
 	return &c
 }
 
-// skillFolder is in the names of all files of skills.
+// skillFolder occurs in the file names of all skills.
 const skillFolder = "skills/"
 
 func firstLine(text string) string {
@@ -206,8 +203,7 @@ func (g *guest) isSkill(file string) bool {
 	return slices.ContainsFunc(g.program.Modules, func(m core.Module) bool { return m.File == file })
 }
 
-// position is a position in the program's code, given the one in what was
-// evaluated.
+// position converts a position in the evaluated text to one in the program's code.
 func position(row, column string) (int, int) {
 	r, _ := strconv.Atoi(row)
 	c, _ := strconv.Atoi(column)

@@ -39,26 +39,22 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// Main serves one program: it gets everything ready, says so on out, reads the
-// program from in and runs it. It returns when in is closed, program or not:
-// the caller must then end the process, since a program that is busy cannot be
-// stopped otherwise. An error is a fault of the guest's own.
-//
-// With os.Stdin as in, the process is taken to be a guest's own: Go is told to
-// use little.
+// Main serves one program: it prepares the guest, sends "ready" on out, reads the program from in and runs it. It
+// returns when in is closed, whether or not a program has come. The caller must then exit, because a busy program
+// cannot be stopped otherwise. An error means a fault of the guest itself. If in is os.Stdin, the process is assumed
+// to be only a guest, and Go's runtime is set to use few resources.
 func Main(in io.Reader, out io.Writer) error { return begin(in, out, options{}) }
 
-// MainRestored is Main for a guest that is copied while it waits for a program, with all
-// of its machine: what it draws at random differs from one copy to the next.
+// MainRestored is Main for a guest whose whole machine is copied while it waits for a program. Each copy gets random
+// numbers of its own.
 func MainRestored(in io.Reader, out io.Writer) error {
 	return begin(in, out, options{restored: true})
 }
 
-// MainCompiled is Main for a guest that first gets what Compile has made, which
-// saves most of the time that it needs to get ready.
+// MainCompiled is Main for a guest that first receives the output of Compile, which saves most of its start time.
 func MainCompiled(in io.Reader, out io.Writer) error { return begin(in, out, options{compiled: true}) }
 
-// options are how guests differ before they have a program.
+// options are the settings of a guest before it has a program.
 type options struct{ compiled, restored bool }
 
 func begin(in io.Reader, out io.Writer, o options) error {
@@ -89,7 +85,7 @@ func begin(in io.Reader, out io.Writer, o options) error {
 	}
 }
 
-// prepare gets what comes before the program.
+// prepare reads what comes before the program.
 func (o options) prepare(conn *wire.Conn) (code modules, err error) {
 	if o.compiled {
 		code, err = receiveModules(conn)
@@ -98,8 +94,8 @@ func (o options) prepare(conn *wire.Conn) (code modules, err error) {
 	return code, err
 }
 
-// beginPort is begin for a guest that reads when it waits. That of a machine ends with the machine,
-// and its Go side collects garbage when the limit of its memory is near, which few programs come to.
+// beginPort is begin for a guest that reads its connection when it waits. In a virtual machine, Go collects garbage
+// only near the memory limit, which few programs reach, because the guest ends with the machine.
 func beginPort(p *port, o options) error {
 	code, err := o.prepare(p.conn)
 	if err != nil {
@@ -128,7 +124,7 @@ func goThrifty() {
 	debug.SetMemoryLimit(memory)
 }
 
-// receive passes frames on until the input ends or makes no sense.
+// receive passes frames on until the input ends or is invalid.
 func receive(conn *wire.Conn, frames chan<- wire.Frame, gone chan<- struct{}) {
 	defer close(gone)
 	defer close(frames)
@@ -147,5 +143,5 @@ type duplex struct {
 	io.Writer
 }
 
-// Close does nothing: the process ends instead.
+// Close does nothing, because the process exits instead.
 func (*duplex) Close() error { return nil }

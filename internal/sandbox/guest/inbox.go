@@ -6,14 +6,15 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// inbox is where the results of calls arrive, and before them the program.
+// inbox receives the program and then the results of calls.
 type inbox interface {
-	// some says whether something has arrived.
+	// some reports whether a frame has arrived.
 	some() bool
-	// take is the first frame that has arrived, if ok. The other side is gone if not open.
+	// take returns the first frame that has arrived; ok is false if there is none. open is false if the other side
+	// has closed the connection.
 	take() (f wire.Frame, ok, open bool)
-	// wait is take, but waits until deadline, or without end if that is zero. What the
-	// guest has to say must have been flushed.
+	// wait is like take, but waits for a frame until deadline, or without a bound if deadline is zero. The guest must
+	// have flushed its output before.
 	wait(deadline time.Time) (f wire.Frame, ok, open bool)
 }
 

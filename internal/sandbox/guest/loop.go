@@ -15,21 +15,17 @@ import (
 )
 
 const (
-	// flushWithin is how long output and calls may lie in the guest while the
-	// program computes.
+	// flushWithin is how long output and calls may wait in the guest while the program computes.
 	flushWithin = 5 * time.Millisecond
-	// lingering is how long calls that were not awaited may go on after the
-	// program has ended.
+	// lingering is how long calls that were not awaited may continue after the program has ended.
 	lingering = time.Second
-	// firstCollection is how much may be allocated before cycles are looked for.
+	// firstCollection is the number of bytes allocated before the first search for garbage cycles.
 	firstCollection = 16 << 20
-	// ownMemory is what the prelude uses, and what is needed to report that
-	// the program's memory is used up.
+	// ownMemory is the memory of the prelude, and of the report that the program's memory is used up, in bytes.
 	ownMemory = 8 << 20
 )
 
-// guest runs one program. Everything but the connection belongs to the
-// goroutine of serve.
+// guest runs one program. Everything except the connection belongs to the goroutine of serve.
 type guest struct {
 	conn     *wire.Conn
 	posted   chan struct{} // has one when there may be something to flush
@@ -54,7 +50,7 @@ type guest struct {
 	preload, prepare, importModule, exported, startLater, parsed, revived, failed, fire, finish, describe quickjs.Value
 }
 
-// serve builds the machine and runs the program that comes first.
+// serve creates the engine, waits for the program and runs it.
 func serve(conn *wire.Conn, in inbox, compiled modules, restored bool) error {
 	js, err := newEngine()
 	if err != nil {
@@ -105,8 +101,8 @@ func serve(conn *wire.Conn, in inbox, compiled modules, restored bool) error {
 	return err
 }
 
-// flushAlways sends what is queued while the program is busy, until stop. A program
-// that waits wakes nobody.
+// flushAlways starts a goroutine that sends queued frames while the program is busy, until stop is called. A waiting
+// program does not wake it.
 func (g *guest) flushAlways() (stop func()) {
 	done := make(chan struct{})
 	go func() {
@@ -176,7 +172,7 @@ func (g *guest) run(code string) (wire.Done, []byte) {
 	}
 }
 
-// begin compiles the program and calls its function, which gives a promise.
+// begin compiles the program and calls its function, which returns a promise.
 func (g *guest) begin(code string) (promise quickjs.Value, failed *wire.Done) {
 	fail := func(d wire.Done) (quickjs.Value, *wire.Done) { return promise, &d }
 	function, ok, err := g.js.evaluate(programHead+code+programTail, g.fileName())
@@ -209,7 +205,7 @@ func (g *guest) begin(code string) (promise quickjs.Value, failed *wire.Done) {
 	return promise, nil
 }
 
-// names are the namespaces without their functions.
+// names returns the namespaces without their functions.
 func (g *guest) names() []wire.Namespace {
 	names := make([]wire.Namespace, len(g.program.Namespaces))
 	for i, n := range g.program.Namespaces {
@@ -218,7 +214,7 @@ func (g *guest) names() []wire.Namespace {
 	return names
 }
 
-// moduleNames are the skills without their code.
+// moduleNames returns the skills without their code.
 func (g *guest) moduleNames() []core.Module {
 	names := make([]core.Module, len(g.program.Modules))
 	for i, m := range g.program.Modules {
@@ -232,7 +228,7 @@ var (
 	errGone     = errors.New("the host is gone")
 )
 
-// await turns the event loop until promise is settled.
+// await runs the event loop until promise is settled.
 func (g *guest) await(promise quickjs.Value) (value quickjs.Value, fulfilled bool, err error) {
 	for {
 		if err := g.drain(); err != nil {
@@ -250,10 +246,9 @@ func (g *guest) await(promise quickjs.Value) (value quickjs.Value, fulfilled boo
 	}
 }
 
-// drain runs the jobs that are ready, and those that they make, without a bound: what
-// bounds a program is its deadline, at which the host ends the process. The library stops
-// with an error after a million jobs, of which none is lost. A job throws only for want of
-// memory or for a fault of the engine's: exceptions of programs become rejections.
+// drain runs the ready jobs and those that they add. It has no bound of its own: at the program's deadline the host
+// ends the process. The library stops with an error after a million jobs but loses none of them. A job throws only if
+// memory runs out or the engine is faulty; exceptions of programs become rejections.
 func (g *guest) drain() error {
 	for {
 		n, err := g.js.ExecutePendingJobs()
@@ -264,8 +259,7 @@ func (g *guest) drain() error {
 	}
 }
 
-// turn waits for one thing to happen, but not beyond deadline unless that is
-// zero, and tells the program of it.
+// turn waits for one event, until deadline unless that is zero, and passes it to the program.
 func (g *guest) turn(deadline time.Time) error {
 	if id, due := g.timers.take(time.Now()); due {
 		_, err := g.fire.Call(quickjs.UndefinedValue, id)
@@ -279,8 +273,8 @@ func (g *guest) turn(deadline time.Time) error {
 	return g.settle(f)
 }
 
-// next is the next result, or nothing if the next timer is due or the deadline
-// has come before one arrives. What is queued is sent before it waits.
+// next returns the next result, or none if a timer is due or the deadline passes first. It sends queued frames before
+// it waits.
 func (g *guest) next(deadline time.Time) (f wire.Frame, ok bool, err error) {
 	if len(g.stash) > 0 {
 		f, g.stash = g.stash[0], g.stash[1:]
@@ -304,7 +298,7 @@ func (g *guest) received(f wire.Frame, ok, open bool) (wire.Frame, bool, error) 
 	return f, ok, nil
 }
 
-// linger lets calls that nobody awaits come to their end.
+// linger waits for calls that were not awaited.
 func (g *guest) linger() error {
 	deadline := time.Now().Add(lingering)
 	for g.underWay > 0 && time.Now().Before(deadline) {
@@ -318,8 +312,7 @@ func (g *guest) linger() error {
 	return nil
 }
 
-// conclude makes the report of a program whose value is rendered, which is what
-// promise was fulfilled with.
+// conclude builds the report of a program. rendered is its value, and promise was fulfilled with that value.
 func (g *guest) conclude(rendered, promise quickjs.Value) (wire.Done, []byte) {
 	if err := g.linger(); err != nil {
 		return g.failure(err), nil

@@ -4,8 +4,8 @@ package guest
 
 import "runtime"
 
-// peakMemory is the most memory this process has had from the system, in bytes.
-// What the engine maps by itself is not in it.
+// peakMemory returns the peak memory that this process has obtained from the system, in bytes. It does not include
+// what the engine maps itself.
 func peakMemory() int64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)

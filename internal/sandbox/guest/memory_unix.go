@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// peakMemory is the most memory this process has had resident, in bytes.
+// peakMemory returns the peak resident memory of this process, in bytes.
 func peakMemory() int64 {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {

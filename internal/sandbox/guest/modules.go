@@ -12,12 +12,12 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// modules are the modules of the prelude as QuickJS compiles them. To read them
-// takes a sixth of the time of compiling their sources.
+// modules holds the modules of the prelude as compiled by QuickJS. Reading them takes a sixth of the time of
+// compiling the sources.
 type modules map[string][]byte
 
-// Compile writes all modules of the prelude, compiled, for MainCompiled in
-// another process of the same binary. No program may have run in this one.
+// Compile writes all modules of the prelude in compiled form, for MainCompiled in another process of the same binary.
+// It must be called before any program has run in this process.
 func Compile(out io.Writer) error {
 	e, err := newEngine()
 	if err != nil {

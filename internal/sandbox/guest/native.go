@@ -20,8 +20,7 @@ import (
 	"modernc.org/quickjs/intl"
 )
 
-// native is one Go function that the prelude can call. The program itself
-// never gets hold of one.
+// native is a Go function that the prelude can call. The program itself cannot reach it.
 type native struct {
 	name string
 	fn   any // for RegisterFunc, RegisterHostFunc if it is a quickjs.HostFunc, or engine.register if it is direct
@@ -70,8 +69,8 @@ func (g *guest) register() error {
 	return nil
 }
 
-// text and number read arguments of native functions, which the prelude alone
-// calls. Still, nothing that it could be made to pass may panic.
+// text and number read arguments of native functions. Only the prelude calls these, but no argument may cause a
+// panic.
 func text(args []any, i int) string {
 	if i < len(args) {
 		if s, ok := args[i].(string); ok {
@@ -181,8 +180,8 @@ func (g *guest) nativeDigest(algorithm string, buffer quickjs.Value) string {
 // nativeEncode gives an ArrayBuffer of the UTF-8 of s.
 func (g *guest) nativeEncode(s string) quickjs.Value { return g.js.newBytes([]byte(s)) }
 
-// nativeDecode makes a string of bytes in UTF-8 or UTF-16LE, with U+FFFD for
-// what is not valid; if strict, it gives null for UTF-8 that is not.
+// nativeDecode makes a string from UTF-8 or UTF-16LE. Invalid bytes become U+FFFD; if strict is set, invalid UTF-8
+// gives null.
 func (g *guest) nativeDecode(buffer quickjs.Value, encoding string, strict bool) any {
 	b := g.js.bytes(buffer)
 	switch {

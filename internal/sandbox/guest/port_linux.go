@@ -15,12 +15,12 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// port is a connection that whoever waits for a frame reads itself: to have another
-// goroutine read costs changes of threads and system calls, and those cost an emulated
-// processor, or a kernel that is a program, more than all else in a call.
+// port is a connection that is read by the goroutine that waits for a frame. A separate reading goroutine would cost
+// thread switches and system calls. On an emulated processor, or a kernel in user space, these cost more than
+// everything else in a call.
 //
-// What the other side says must be read while it does not listen, or both wait for each
-// other: so whoever cannot write reads.
+// If the other side is blocked because its output is not read, both would wait for each other. Therefore a port that
+// cannot write reads.
 type port struct {
 	conn    *wire.Conn
 	in, out int
@@ -36,16 +36,15 @@ type port struct {
 	gone    bool
 }
 
-// maxStash is how many frames are read by who cannot write.
+// maxStash bounds the frames that are read while the port cannot write.
 const maxStash = 256
 
-// silent is how long whoever waits does so without a word to Go's scheduler, which would
-// otherwise have a thread see to what else there is to do, at each call. Nothing is: what
-// the guest has to say was sent. Who waits longer waits for something slow.
+// silent is how long a port waits without telling Go's scheduler, which would otherwise look for other work at each
+// call. There is none, because the guest has flushed its output. A longer wait is for something slow.
 const silent = 2 * time.Millisecond
 
-// openPort gives the connection and the inbox of a guest, or ok is false: its files are
-// pipes, sockets, or one device of a machine.
+// openPort returns the connection and inbox of a guest. ok is false unless in and out are pipes, sockets or one
+// device of a virtual machine.
 func openPort(in io.Reader, out io.Writer) (p *port, ok bool) {
 	from, ok1 := in.(*os.File)
 	to, ok2 := out.(*os.File)
@@ -86,14 +85,14 @@ func newPort(in, out int) *port {
 	return p
 }
 
-// emulated is told that the processor is, most likely.
+// emulated adapts the port to a processor that is most likely emulated.
 func (p *port) emulated() {
 	if p.ring != nil {
 		p.ring.Emulated()
 	}
 }
 
-// hangUp returns when the other side is gone, which nobody sees who computes.
+// hangUp returns when the other side has closed the connection. A busy program would not notice that.
 func (p *port) hangUp() {
 	for !p.hungUp(nil) {
 	}
@@ -109,13 +108,13 @@ func (p *port) hungUp(most *unix.Timespec) bool {
 	return err != nil && err != unix.EINTR || fds[0].Revents&ended != 0
 }
 
-// stream is what a port reads and writes itself.
+// stream reads and writes the descriptors of a port.
 type stream struct{ p *port }
 
 func (s stream) Read(b []byte) (int, error)  { return s.p.receive(b) }
 func (s stream) Write(b []byte) (int, error) { return s.p.send(b) }
 
-// Read implements io.Reader. It waits.
+// Read implements io.Reader. It blocks until there is input.
 func (p *port) Read(b []byte) (int, error) {
 	if p.ring != nil {
 		return p.ring.Read(b)
@@ -148,8 +147,8 @@ func (p *port) receive(b []byte) (int, error) {
 	}
 }
 
-// read is one system call, or two where the scheduler is not told: a read of unknown length
-// would have it send this thread a signal every 10 ms, and collect no garbage.
+// read makes one read system call, or a poll and a read if Go's scheduler is not told about it: during a read of
+// unknown length the scheduler would send this thread a signal every 10 ms and could collect no garbage.
 func (p *port) read(b []byte) (int, error) {
 	if !p.quiet || len(b) == 0 || p.blocks && !p.soon() {
 		return unix.Read(p.in, b)
@@ -161,7 +160,7 @@ func (p *port) read(b []byte) (int, error) {
 	return int(n), nil
 }
 
-// soon waits silently for something to read, and says whether there is.
+// soon waits briefly for input without telling Go's scheduler, and reports whether there is any.
 func (p *port) soon() bool {
 	n, err := silentPoll([]unix.PollFd{{Fd: int32(p.in), Events: unix.POLLIN}}, silent)
 	return n > 0 && err == nil
@@ -184,13 +183,13 @@ func (p *port) send(b []byte) (written int, err error) {
 	return written, nil
 }
 
-// Close does nothing: the process ends instead.
+// Close does nothing, because the process exits instead.
 func (*port) Close() error { return nil }
 
 var errLate = errors.New("late")
 
-// poll waits until there is something to read, or with both events until something can be
-// written, too; until deadline unless that is zero.
+// poll waits until there is input or, if events has both flags, until output is possible, too. It waits until
+// deadline unless that is zero.
 func (p *port) poll(events int16, deadline time.Time) error {
 	var files []unix.PollFd
 	if events&unix.POLLIN != 0 {
@@ -210,7 +209,7 @@ func (p *port) poll(events int16, deadline time.Time) error {
 	}
 }
 
-// ppoll is the system call, at first without a word to Go's scheduler.
+// ppoll makes the system call. At first it does so without telling Go's scheduler.
 func ppoll(files []unix.PollFd, deadline time.Time) (int, error) {
 	first, last := silent, false
 	if !deadline.IsZero() {
@@ -238,7 +237,7 @@ func silentPoll(files []unix.PollFd, most time.Duration) (int, error) {
 	return int(n), nil
 }
 
-// relieve waits until something can be written, and meanwhile reads.
+// relieve waits until output is possible, and reads input in the meantime.
 func (p *port) relieve() error {
 	events := int16(unix.POLLOUT)
 	p.mu.Lock()
@@ -255,7 +254,7 @@ func (p *port) relieve() error {
 	return nil
 }
 
-// arrived says, without waiting, whether a frame has begun to arrive, or none will any more.
+// arrived reports, without waiting, whether a frame has begun to arrive or the input has ended.
 func (p *port) arrived() bool {
 	for p.ring != nil {
 		if ok, err := p.ring.Ready(); ok || err != nil {
@@ -271,7 +270,7 @@ func (p *port) arrived() bool {
 	return p.poll(unix.POLLIN, time.Now()) == nil
 }
 
-// fill reads a frame into the stash. p.mu is held.
+// fill reads a frame into the stash. p.mu must be held.
 func (p *port) fill() {
 	f, err := p.conn.Read()
 	if err != nil || (f.Kind == wire.KindStart) == p.started {
@@ -315,7 +314,7 @@ func (p *port) wait(deadline time.Time) (f wire.Frame, ok, open bool) {
 	return p.first()
 }
 
-// await returns when a frame has begun to arrive, or can be waited for by reading it.
+// await returns when a frame has begun to arrive, or when a blocking read can wait for it.
 func (p *port) await(deadline time.Time) error {
 	switch {
 	case p.conn.Buffered() || p.blocks && deadline.IsZero():
@@ -326,7 +325,7 @@ func (p *port) await(deadline time.Time) error {
 	return p.poll(unix.POLLIN, deadline)
 }
 
-// awaitRing is await for what has a ring.
+// awaitRing is await for a port with a ring.
 func (p *port) awaitRing(deadline time.Time) error {
 	for !p.arrived() {
 		if p.ring.Await(deadline) || p.ring.Sleep() {
@@ -345,7 +344,7 @@ func (p *port) awaitRing(deadline time.Time) error {
 	return nil
 }
 
-// first takes a frame out of the stash. p.mu is held.
+// first takes a frame out of the stash. p.mu must be held.
 func (p *port) first() (f wire.Frame, ok, open bool) {
 	if len(p.stash) == 0 {
 		return f, false, !p.gone

@@ -8,7 +8,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// port is for machines, whose kernel is Linux.
+// port is a stub: ports are for virtual machines, whose kernel is Linux.
 type port struct {
 	channel
 	conn *wire.Conn

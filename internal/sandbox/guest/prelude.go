@@ -8,9 +8,8 @@ import (
 	"retort/internal/sandbox/guest/js"
 )
 
-// compile is the function that a module of the prelude is. Only those that main
-// requires are evaluated before the program; the others when they are first
-// used.
+// compile returns the function of a module of the prelude. Only modules that main requires are evaluated before the
+// program; the others are evaluated when they are first used.
 func (g *guest) compile(name string) (quickjs.Value, error) {
 	if code, ok := g.compiled[name]; ok {
 		return g.js.EvalBytecodeValue(code)
@@ -24,13 +23,13 @@ func (g *guest) compile(name string) (quickjs.Value, error) {
 	return g.js.EvalValue(source, quickjs.EvalGlobal)
 }
 
-// moduleSource is a script whose value is the function that a module is.
+// moduleSource returns a script whose value is the function of a module.
 func moduleSource(name string) (string, error) {
 	source, err := js.Source(name)
 	return "(function (require, exports, native) {\n" + source + "\n})", err
 }
 
-// load evaluates the prelude and takes from it what the loop needs.
+// load evaluates the prelude and stores the functions that the loop needs.
 func (g *guest) load() error {
 	if err := g.register(); err != nil {
 		return err
@@ -82,7 +81,7 @@ const bootstrap = `'use strict'; (function (...names) {
 	return require('main');
 })`
 
-// warm are the modules that most programs use.
+// warm lists the modules that most programs use.
 var warm = []string{"inspect", "console", "losses"}
 
 // preloadWarm evaluates modules that the program is likely to use, while it is

@@ -12,7 +12,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// rehearsal does what programs do, and leaves nothing behind.
+// rehearsal is a program that does what typical programs do and has no lasting effect.
 const rehearsal = `(async function () {
 	'use strict';
 	class Row { #n = 1; constructor(id, ...rest) { this.id = id; this.rest = rest; } get n() { return this.#n; } }
@@ -28,11 +28,12 @@ const rehearsal = `(async function () {
 	return typeof back.sum === 'number' && /^a-\d/.test(text) && new Map([[most?.id ?? 0, back]]).size === 1;
 })`
 
-// wake is done once this guest is the copy that will run a program, and has time.
+// wake completes the start of a restored copy: it is called when the copy will run a program and has time until that
+// arrives.
 func (g *guest) wake() error { return errors.Join(g.reseed(), g.rehearse()) }
 
-// rehearse has an emulator of a processor see the code that programs will need, while there is
-// none: a copy of a machine remembers what was in its memory, and not what was translated.
+// rehearse runs typical code before the program arrives, so that an emulated processor has translated it. A copy of a
+// machine keeps its memory but not the translated code.
 func (g *guest) rehearse() error {
 	function, ok, err := g.js.evaluate(rehearsal, "rehearsal")
 	if err != nil || !ok {
@@ -57,7 +58,7 @@ func (g *guest) rehearse() error {
 
 var errRehearsal = errors.New("guest: the rehearsal went wrong")
 
-// rehearseCall sends a call to nobody, and takes the answer.
+// rehearseCall encodes a call that is sent nowhere and decodes an answer to it.
 func (g *guest) rehearseCall() error {
 	conn := wire.NewConn(&duplex{&bytes.Buffer{}, &bytes.Buffer{}})
 	if err := conn.Send(wire.CallFrame(1, wire.Call{Server: "s", Tool: "t"}, []byte("{}"))); err != nil {

@@ -23,7 +23,7 @@ const reseedScript = `(function () {
 	Object.defineProperty(Math, 'random', {value: random, writable: true, enumerable: false, configurable: true});
 })()`
 
-// reseed has Math.random give other numbers than in every copy of this guest.
+// reseed seeds Math.random differently in every copy of this guest.
 func (g *guest) reseed() error {
 	var seed [16]byte
 	_, _ = rand.Read(seed[:]) // never fails

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// timers are the pending timers of a program, by the time at which they are due
-// and in the order of their making.
+// timers holds the pending timers of a program, ordered by their due time and then by creation.
 type timers struct {
 	queue timerQueue
 	byID  map[int]*timer
@@ -36,7 +35,7 @@ func (t *timers) remove(id int) {
 	}
 }
 
-// next is when the next timer is due.
+// next returns when the next timer is due.
 func (t *timers) next() (due time.Time, ok bool) {
 	if len(t.queue) == 0 {
 		return time.Time{}, false
@@ -54,7 +53,7 @@ func (t *timers) take(now time.Time) (id int, ok bool) {
 	return id, true
 }
 
-// timerQueue is a heap.Interface.
+// timerQueue implements heap.Interface.
 type timerQueue []*timer
 
 func (q timerQueue) Len() int { return len(q) }

@@ -99,7 +99,7 @@ func (s *Suite) testFile(t *testing.T, file string) {
 	}
 }
 
-// testPrograms returns when all of the programs have ended.
+// testPrograms runs the programs and returns when all of them have ended.
 func (s *Suite) testPrograms(t *testing.T, programs []*program) {
 	var all sync.WaitGroup
 	next := make(chan *program)
@@ -143,7 +143,7 @@ func (s *Suite) test(t *testing.T, p *program) {
 
 const python = "python"
 
-// reference is the runtime whose endings the others of its language are measured by.
+// reference returns the runtime whose results are the reference for its language.
 func (s *Suite) reference() string {
 	if s.Runtime == python {
 		return python
@@ -167,9 +167,8 @@ var columns = regexp.MustCompile(`(\d+):\d+`)
 // was collected before the end of the program was reported, where the arguments begin.
 func WithoutColumns(text string) string { return columns.ReplaceAllString(text, "$1") }
 
-// same reports whether two outcomes are the same. For Bun, columns are not compared. For Python,
-// what is expected comes from 3.11; other versions word some errors differently, and older ones
-// report no columns.
+// same reports whether two outcomes are equal. For Bun, columns are not compared. For Python, the expected outcome is
+// that of 3.11; other versions word some errors differently, and older ones report no columns.
 func (s *Suite) same(got, want string) bool {
 	if s.Runtime == "bun" {
 		return WithoutColumns(got) == WithoutColumns(want)
@@ -187,7 +186,7 @@ func (s *Suite) same(got, want string) bool {
 	return plain(got) == plain(want)
 }
 
-// describe is the whole of an ending, as the files have it.
+// describe formats the complete end of a program as the files record it.
 func describe(end wire.End) string {
 	var b strings.Builder
 	b.WriteString(string(end.Status))

@@ -14,7 +14,7 @@ import (
 	"retort/internal/core"
 )
 
-// Host has the servers that the programs call, and files in memory.
+// Host implements the servers that the programs call, and files in memory.
 type Host struct {
 	Files map[string]string
 	Part  int  // most bytes of a file that one call reads; 4 MB if it is 0
@@ -69,7 +69,7 @@ func (e *event) before(ctx context.Context) bool {
 	}
 }
 
-// newHost is what each program of a suite has.
+// newHost returns a new host for one program of a suite.
 func newHost(runtime string) *Host {
 	if runtime == python {
 		return &Host{Files: map[string]string{"workspace/a.txt": "grün", "workspace/sub/b.json": `{"b":1}`, "servers/demo/__init__.py": "# demo"}}
@@ -77,7 +77,7 @@ func newHost(runtime string) *Host {
 	return &Host{Files: map[string]string{"data/a.txt": "grün", "data/sub/b.json": `{"b":1}`}, Part: 4, Loose: true}
 }
 
-// Namespaces are the host's servers as programs see them on a runtime.
+// Namespaces returns the host's servers as programs on a runtime see them.
 func Namespaces(runtime string) []core.Namespace {
 	if runtime == python {
 		return inPython
@@ -111,14 +111,14 @@ var (
 	}
 )
 
-// Calls is how many calls were made.
+// Calls returns the number of calls that were made.
 func (h *Host) Calls() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.calls
 }
 
-// Largest is how many bytes of a file one call has read at most.
+// Largest returns the most bytes of a file that one call has read.
 func (h *Host) Largest() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -208,7 +208,7 @@ func value(v any) core.Result {
 	return core.Result{Value: data}
 }
 
-// own answers the engine's own functions.
+// own answers calls of the engine's own functions.
 func (h *Host) own(c core.Call) (core.Result, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -255,7 +255,7 @@ func (h *Host) own(c core.Call) (core.Result, error) {
 	return value(map[string]any{}), nil
 }
 
-// arguments are those of the functions for files.
+// arguments are the arguments of the file functions.
 type arguments struct {
 	Path, From, To, Data string
 	Append               bool

@@ -8,11 +8,11 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// kept is a program that returns a value, the JSON that the value must become, and a part of the warning that
-// must say what was lost. The warning is empty if nothing is lost.
+// kept is a program with the JSON that its value must become and a part of the warning about what was lost. The
+// warning is empty if nothing is lost.
 type kept struct{ code, json, warning string }
 
-// losses are values that JSON does not know, in each language. RUNTIMES.md has the same table.
+// losses lists values that JSON cannot represent, in each language. RUNTIMES.md has the same table.
 var losses = []struct {
 	name               string
 	javaScript, python kept
@@ -102,8 +102,7 @@ var losses = []struct {
 		kept{`{"a": [1, "x", None, True, {}], "b": {}}`, `{"a":[1,"x",null,true,{}],"b":{}}`, ""}},
 }
 
-// TestLosses checks that values which JSON does not know are kept in another form, or that
-// a warning says what is lost of them.
+// TestLosses checks that values that JSON cannot represent are converted, or that a warning says what is lost.
 func TestLosses(t *testing.T, runtime string, runProgram func(t testing.TB, p core.Program, h wire.Host) wire.End) {
 	for _, c := range losses {
 		want := c.javaScript

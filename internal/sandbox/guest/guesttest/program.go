@@ -74,7 +74,7 @@ func (p *program) set(t *testing.T, setting string) {
 	}
 }
 
-// String is the program as its file has it.
+// String returns the program in the format of its file.
 func (p *program) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n=== %s\n%s\n--- %s", p.title, p.code, p.want[p.reference])

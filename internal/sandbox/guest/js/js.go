@@ -1,6 +1,6 @@
-// Package js holds what programs find around them, in JavaScript: modules, each
-// of which is the body of a function (require, exports, native). They are the
-// same in every runtime; native is what a runtime does for them.
+// Package js holds the JavaScript modules that form the environment of programs. Each module is the body of a
+// function (require, exports, native). The modules are the same in every runtime; native holds what the runtime
+// provides for them.
 package js
 
 import (
@@ -13,7 +13,7 @@ import (
 //go:embed *.js
 var files embed.FS
 
-// Source is the source of a module.
+// Source returns the source of a module.
 func Source(name string) (string, error) {
 	source, err := files.ReadFile(name + ".js")
 	if err != nil {
@@ -22,7 +22,7 @@ func Source(name string) (string, error) {
 	return string(source), nil
 }
 
-// Names are the names of all modules, sorted.
+// Names returns the names of all modules, sorted.
 func Names() []string {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {

@@ -5,25 +5,24 @@ import (
 	"strings"
 )
 
-// Runtime is a program that runs the script.
+// Runtime is a program that can run the script.
 type Runtime struct {
 	Name string // "node", which the script says of itself too, and how the program is usually called
 
-	// Env is all that the program needs of an environment.
+	// Env is the whole environment that the program needs.
 	Env []string
-	// Proc says that it does not start without a /proc.
+	// Proc is set if the program does not start without a /proc.
 	Proc bool
 
 	flags  []string
 	memory string // the flags that limit the heap, with %d for megabytes, or empty
 }
 
-// sweepAtOnce has V8 give back the memory of buffers while it collects garbage. Else a thread does
-// so later, which a program that makes many large buffers outruns by more than its limit.
+// sweepAtOnce makes V8 free the memory of buffers during garbage collection. By default a thread does so later, and a
+// program that makes many large buffers exceeds its limit before that.
 const sweepAtOnce = "--no-concurrent-array-buffer-sweeping"
 
-// Runtimes are those that the script knows: Node.js 20.16 or newer, Bun 1.2 or
-// newer, Deno 2.2 or newer.
+// Runtimes returns the supported runtimes: Node.js 20.16 or newer, Bun 1.2 or newer, Deno 2.2 or newer.
 func Runtimes() []Runtime {
 	return []Runtime{
 		// Without the file, Node looks for one at a place that it may not be able to
@@ -36,12 +35,9 @@ func Runtimes() []Runtime {
 	}
 }
 
-// Args are the arguments that stand before the path of the script, for a process
-// whose heap may have so many bytes. The limit cannot be changed later: the one in
-// the start frame is what messages speak of. It does not count what buffers
-// hold, so the memory of the process must be watched all the same.
-//
-// The environment must be Env and nothing else.
+// Args returns the arguments before the path of the script, for a heap of at most memory bytes. This limit cannot be
+// changed later; error messages name the one in the start frame. The heap does not include the content of buffers, so
+// the memory of the process must be watched as well. The environment must be exactly Env.
 func (r Runtime) Args(memory int64) []string {
 	args := append([]string(nil), r.flags...)
 	if r.memory != "" {
@@ -50,8 +46,8 @@ func (r Runtime) Args(memory int64) []string {
 	return args
 }
 
-// OutOfMemory tells by what a process wrote on its standard error that it ended
-// for want of memory. Node and Deno abort when the heap is full.
+// OutOfMemory reports whether a process's standard error says that it ran out of memory. Node and Deno abort when the
+// heap is full.
 func OutOfMemory(stderr string) bool {
 	for _, words := range []string{"JavaScript heap out of memory", "Fatal JavaScript out of memory", "out of memory"} {
 		if strings.Contains(stderr, words) {

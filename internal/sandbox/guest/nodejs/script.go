@@ -22,12 +22,12 @@ import (
 //go:embed *.js
 var files embed.FS
 
-// FileName is the name of the file that holds Source, in a directory without
-// package.json, as those above it.
+// FileName is the name of the file that holds Source. There must be no package.json in its directory or in those
+// above.
 const FileName = "main.js"
 
-// Source is the whole script, which reads no other file. It is the same for all
-// runtimes: a classic script and a module at once.
+// Source returns the whole script, which reads no other file. It is the same for all runtimes, and is valid both as a
+// classic script and as a module.
 func Source() ([]byte, error) {
 	modules := map[string]string{}
 	for _, name := range js.Names() {
@@ -51,7 +51,7 @@ func Source() ([]byte, error) {
 	return join(modules), nil
 }
 
-// join makes one script of modules and of the one that evaluates the first.
+// join returns a script that contains the modules and the code that evaluates the first one.
 func join(modules map[string]string) []byte {
 	var b strings.Builder
 	b.WriteString("(function (load) {\n'use strict';\nconst modules = {\n__proto__: null,\n")
@@ -64,5 +64,5 @@ func join(modules map[string]string) []byte {
 	return []byte(b.String())
 }
 
-// boot is the module that evaluates the others.
+// boot is the name of the module that evaluates the others.
 const boot = "boot"

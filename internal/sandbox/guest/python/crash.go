@@ -5,15 +5,14 @@ import (
 	"strconv"
 )
 
-// deepest is how many frames faulthandler shows at most, less some that other
-// threads and lost bytes may cost.
+// deepest is the most frames that faulthandler shows, minus some for other threads and lost bytes. A stack of this
+// size counts as too deep.
 const deepest = 90
 
 var dumped = regexp.MustCompile(`(?m)^  File "([^"\n]*)", line (\d+) in `)
 
-// Crash reads what the interpreter said on its standard error when it crashed:
-// the line that ran then of the program named file, 0 if that is not said, and
-// whether functions called each other too deeply.
+// Crash reads the interpreter's standard error after a crash. It returns the line of the program named file that was
+// running, or 0 if unknown, and whether the stack was too deep.
 func Crash(stderr, file string) (line int, deep bool) {
 	frames := dumped.FindAllStringSubmatch(stderr, -1)
 	for _, f := range frames {

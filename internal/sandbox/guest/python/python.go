@@ -32,11 +32,10 @@ import (
 //go:embed *.py
 var files embed.FS
 
-// Main is the name of the file that the interpreter is started with.
+// Main is the name of the file that the interpreter runs.
 const Main = "main.py"
 
-// Files are the guest's files by name. They lie in one folder, which the guest
-// only reads.
+// Files returns the guest's files by name. They are placed in one folder, which the guest only reads.
 func Files() map[string][]byte {
 	all := map[string][]byte{}
 	names, err := fs.Glob(files, "*.py")

@@ -9,14 +9,14 @@ package vminit
 import "retort/internal/sandbox/confine"
 
 const (
-	// Argument is the first argument of the process, which the kernel starts with it.
+	// Argument is the first argument of the process, as the kernel starts it.
 	Argument = "machine"
 	// RestoredArgument follows that of a guest which may be copied while it waits: what it
 	// has drawn at random before its program came is the same in every copy.
 	RestoredArgument = "restored"
-	// ConfigPath is where a Config lies in the archive, as JSON.
+	// ConfigPath is the path of the Config in the archive, as JSON.
 	ConfigPath = "/machine.json"
-	// Program is where this binary lies.
+	// Program is the path of this binary in the machine.
 	Program = "/retort"
 	// WirePort and ControlPort are the names of the ports.
 	WirePort, ControlPort = "retort.wire", "retort.control"
@@ -24,26 +24,26 @@ const (
 	WireVsock, ControlVsock = 1024, 1025
 )
 
-// Config says what a machine is for.
+// Config describes what a machine is for.
 type Config struct {
 	Modules []string     // of the kernel, to be loaded in this order
 	Command []string     // arguments of Program that make a guest of it, behind its walls
 	Plan    confine.Plan // the walls
-	// Vsock has the host connect to a vsock, and not open ports of a serial device. Connections
-	// end when the machine is kept: then the host makes others.
+	// Vsock makes the machine listen on a vsock instead of opening ports of a serial device. Connections end when the
+	// machine is saved; the host then makes new ones.
 	Vsock bool
-	// Commands has the machine wait for an Order on its wire, and run that instead of a guest.
+	// Commands makes the machine wait for an Order on its wire and run that instead of a guest.
 	Commands bool
 }
 
-// Wake is what the host says to a machine that it has just woken, as a line of JSON. The
-// answer is an empty line.
+// Wake is the message of the host to a machine that it has just resumed, as a line of JSON. The answer is an empty
+// line.
 type Wake struct {
 	Now  int64  // nanoseconds since 1970
 	Seed []byte // at least 32 bytes
 }
 
-// End is what a machine says when its guest has ended, as a line of JSON.
+// End is the message of a machine whose guest has ended, as a line of JSON.
 type End struct {
 	Status int    // exit status, or -1
 	Signal int    // that ended the guest, or 0

@@ -23,13 +23,14 @@ import (
 
 const (
 	maxStderr = 8 << 10
-	// Who a program is, inside of its namespace and in the machine: as in package process.
+	// A program runs as the user inside in its namespace, which is nobody in the machine. The ids are the same as in
+	// package confine.
 	inside, nobody = 1000, 65534
 	// portsAppear is how long the kernel may take to find its devices.
 	portsAppear = 20 * time.Second
 )
 
-// Main is the whole process. In a machine it never returns: with it, the machine ends.
+// Main is the init process of the machine. In a machine it never returns: the machine ends with it.
 func Main() error {
 	control, err := serve()
 	if err != nil && control != nil {
@@ -42,7 +43,7 @@ func Main() error {
 	return errors.Join(err, unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART))
 }
 
-// serve returns when the guest has ended and the host knows how.
+// serve runs the guest. It returns when the guest has ended and the host has been told how.
 func serve() (control io.Writer, err error) {
 	if os.Getpid() != 1 {
 		return nil, errors.New("this is the first process of a machine, and of use nowhere else")
@@ -74,7 +75,7 @@ func serve() (control io.Writer, err error) {
 	return control, c.run(wire, control)
 }
 
-// ports opens the ways out. The control is there also after a failure, if it can be.
+// ports opens the connections to the host. control is also returned after a failure, if it could be opened.
 func (c *Config) ports() (control io.Writer, wire *os.File, err error) {
 	if c.Vsock {
 		return vsocks()
@@ -90,7 +91,7 @@ func (c *Config) ports() (control io.Writer, wire *os.File, err error) {
 	return file, wire, err
 }
 
-// memory opens what the host sees of the machine's memory, too. The kernel keeps away from it.
+// memory opens the part of the machine's memory that the host sees, too. The kernel does not use it.
 func memory(at int64) (*os.File, error) {
 	f, err := os.OpenFile("/dev/mem", os.O_RDWR, 0)
 	if err != nil {
@@ -103,8 +104,8 @@ func memory(at int64) (*os.File, error) {
 	return f, nil
 }
 
-// root makes the root of the machine one that can be changed for another, which that of
-// the archive cannot: the walls do that.
+// root moves the machine to a root that can be replaced, which is not possible with that of the archive. The
+// confinement replaces it.
 func root() error {
 	const place = "/mnt"
 	if err := os.MkdirAll(place, 0o755); err != nil {
@@ -122,7 +123,7 @@ func root() error {
 	return errors.Join(unix.Chroot("."), os.Chdir("/"))
 }
 
-// mounts makes what every program in Linux takes for granted.
+// mounts mounts the file systems that every Linux program expects.
 func mounts() error {
 	for _, m := range []struct{ kind, target string }{{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"}, {"tmpfs", "/tmp"}} {
 		if err := os.MkdirAll(m.target, 0o755); err != nil {
@@ -135,7 +136,7 @@ func mounts() error {
 	return nil
 }
 
-// load loads a module of the kernel's; one that is there already is as good.
+// load loads a kernel module. A module that is loaded already is no error.
 func load(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -148,7 +149,7 @@ func load(path string) error {
 	return nil
 }
 
-// port opens a port by its name, as soon as the kernel has found it.
+// port opens a port by its name as soon as the kernel has found it.
 func port(name string) (*os.File, error) {
 	for end := time.Now().Add(portsAppear); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		files, _ := filepath.Glob("/sys/class/virtio-ports/*/name")
@@ -170,7 +171,7 @@ func port(name string) (*os.File, error) {
 	return nil, fmt.Errorf("the machine has no port %s: %w", name, fs.ErrNotExist)
 }
 
-// run runs the guest to its end.
+// run runs the guest until it ends.
 func (c *Config) run(wire *os.File, control io.Writer) error {
 	cmd := exec.Command(Program, append([]string{confine.Argument}, c.Command...)...)
 	cmd.Stdin, cmd.Stdout = wire, wire
@@ -197,7 +198,7 @@ func (c *Config) run(wire *os.File, control io.Writer) error {
 	return nil
 }
 
-// begin starts a child behind the walls of a plan, which keeps what more there is.
+// begin starts a child that is confined by a plan. The child inherits the files in more.
 func begin(cmd *exec.Cmd, p confine.Plan, more ...*os.File) error {
 	plan, err := start(cmd, more...)
 	if err != nil {
@@ -222,7 +223,7 @@ func start(cmd *exec.Cmd, more ...*os.File) (plan *os.File, err error) {
 	return plan, nil
 }
 
-// tell tells a child what walls to build.
+// tell sends a child its plan.
 func tell(plan *os.File, p confine.Plan) error {
 	p.User = inside
 	data, err := json.Marshal(p)
@@ -232,7 +233,7 @@ func tell(plan *os.File, p confine.Plan) error {
 	return errors.Join(err, plan.Close())
 }
 
-// endOf says how a child ended.
+// endOf returns how a child ended.
 func endOf(cmd *exec.Cmd) End {
 	end := End{Status: cmd.ProcessState.ExitCode()}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -241,7 +242,8 @@ func endOf(cmd *exec.Cmd) End {
 	return end
 }
 
-// attributes put a child into namespaces of its own, where it is a user who owns nothing.
+// attributes returns the attributes that put a child into namespaces of its own, where it is a user that owns
+// nothing.
 func attributes() *syscall.SysProcAttr {
 	users := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}, {ContainerID: inside, HostID: nobody, Size: 1}}
 	return &syscall.SysProcAttr{
@@ -250,7 +252,7 @@ func attributes() *syscall.SysProcAttr {
 	}
 }
 
-// wakes does what the host says whenever it has woken the machine.
+// wakes handles the messages that the host sends after it has resumed the machine.
 func wakes(control *os.File) {
 	lines := bufio.NewReader(control)
 	for {
@@ -273,10 +275,9 @@ func wakes(control *os.File) {
 	}
 }
 
-// awaitInput returns when there is something to read. To wait for that in a read is not
-// the same: the driver takes back what the host has read only when it is asked for the
-// state of the port, and until then every interrupt of any port wakes who reads this one.
-// That would be two changes of processes in each call of a program's.
+// awaitInput returns when there is input. Waiting in a read is slower: the driver reclaims buffers that the host has
+// read only when the state of the port is polled, and until then every interrupt of any port wakes the reader. That
+// would be two process switches for each call of a program.
 func awaitInput(f *os.File) {
 	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
 	for {
@@ -286,8 +287,8 @@ func awaitInput(f *os.File) {
 	}
 }
 
-// wake sets the clock, and has the kernel draw random numbers from another source than
-// any machine with the same memory.
+// wake sets the clock and reseeds the kernel's random numbers, so that they differ from those of every machine with
+// the same memory.
 func (w *Wake) wake() error {
 	if len(w.Seed) < 32 {
 		return errors.New("there is no seed")

@@ -4,5 +4,5 @@ package vminit
 
 import "errors"
 
-// Main is for Linux: machines have no other kernel.
+// Main returns an error: machines have a Linux kernel.
 func Main() error { return errors.New("a machine's first process is for Linux") }

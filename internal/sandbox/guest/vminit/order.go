@@ -12,29 +12,29 @@ import (
 )
 
 const (
-	// Ready is what a machine for commands says first on its wire: it waits for an Order.
+	// Ready is the first message on the wire of a machine for commands. It says that the machine waits for an Order.
 	Ready = "retort machine: waiting for a command\n"
-	// CommandRoot is where the files of an Order lie in the machine, below which their paths begin.
+	// CommandRoot is the folder in the machine below which the files of an Order are made.
 	CommandRoot = "/command"
 )
 
-// Order is what a machine for commands is to run, once. On the wire it is a part of JSON, with its length
-// in four bytes before it, the contents of the files, the standard input, and a byte with which
-// the host stands by them: without that nothing starts.
+// Order is the command that a machine for commands is to run, once. On the wire it consists of its JSON after its
+// length in four bytes, the contents of the files, the standard input, and a byte with which the host confirms it.
+// Nothing starts without that byte.
 type Order struct {
 	Files []File
 	Plan  confine.Plan // its mounts are from CommandRoot
 	Stdin int64        // bytes
 }
 
-// File is one that is made in the machine, for everybody to read and to execute.
+// File is a file that is made in the machine. Everybody may read and execute it.
 type File struct {
 	Path string // absolute
 	Size int64  // bytes
 }
 
-// What comes back: output as it is written, and then how the command ended, an End as JSON. Each is a
-// byte that says what it is, a length in four bytes, the higher ones first, and so many bytes.
+// The kinds of parts that come back: output as it is written, and then the end of the command, an End as JSON. Each
+// part has a byte for its kind, its length as four bytes in big-endian order, and the data.
 const (
 	PartStdout = 'o'
 	PartStderr = 'e'
@@ -47,8 +47,8 @@ const (
 	standsBy = '\n'
 )
 
-// Send writes an Order. It takes the files from open, in their order, closes them, and asks stands, once all of
-// them were read, whether the order stands.
+// Send writes an Order. It opens the files with open in their order and closes them. After it has read all of them,
+// it calls stands, which returns an error if the order must not be confirmed.
 func (o *Order) Send(to io.Writer, open func(File) (io.ReadCloser, error), stdin []byte, stands func() error) error {
 	head, err := json.Marshal(o)
 	if err != nil {

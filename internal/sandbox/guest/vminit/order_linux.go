@@ -15,8 +15,8 @@ import (
 	"retort/internal/sandbox/confine"
 )
 
-// obey waits for an order, runs its command to its end, and says what it wrote and how it ended. The
-// child that becomes the command is there before: to start it takes longest on an emulated processor.
+// obey waits for an order, runs its command and sends its output and how it ended. The child that becomes the command
+// is started in advance, because starting it takes time.
 func (c *Config) obey(wire *os.File) error {
 	said := &parts{to: wire}
 	cmd := exec.Command(Program, append([]string{confine.Argument}, c.Command...)...)
@@ -53,7 +53,7 @@ func (c *Config) obey(wire *os.File) error {
 	return err
 }
 
-// receive reads an order and makes its files below root.
+// receive reads an order and creates its files below root.
 func receive(r io.Reader, root string) (o Order, stdin []byte, err error) {
 	var length [4]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
@@ -94,13 +94,13 @@ func (f File) make(content io.Reader, root string) error {
 	return errors.Join(err, to.Close())
 }
 
-// parts writes what comes back, from several goroutines.
+// parts writes the parts that are sent back. It is used by several goroutines.
 type parts struct {
 	mu sync.Mutex
 	to io.Writer
 }
 
-// of writes parts of one kind.
+// of returns a writer of parts of one kind.
 func (p *parts) of(kind byte) io.Writer { return &part{p, kind} }
 
 type part struct {

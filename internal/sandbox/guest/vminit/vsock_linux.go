@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// vsocks listens for the host. The guest gets one end of a pair of sockets, and this process
-// leads between the other end and whatever connection there is: that of a guest could not be
-// changed for another when the machine is woken.
+// vsocks listens for the host. The guest gets one end of a socket pair, and this process copies between the other end
+// and the host's current connection.
 func vsocks() (control io.Writer, wire *os.File, err error) {
 	listener, err := listen(ControlVsock)
 	if err != nil {
@@ -32,7 +31,7 @@ func vsocks() (control io.Writer, wire *os.File, err error) {
 	return calls, os.NewFile(uintptr(pair[1]), "wire"), nil
 }
 
-// listen listens at a port of the vsock, as soon as the kernel has found that.
+// listen listens on a port of the vsock as soon as the kernel has found the device.
 func listen(port uint32) (fd int, err error) {
 	if fd, err = unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, fmt.Errorf("the machine has no vsock: %w", err)
@@ -47,7 +46,7 @@ func listen(port uint32) (fd int, err error) {
 	return fd, nil
 }
 
-// accept waits for the host.
+// accept waits for a connection of the host.
 func accept(listener int) (int, error) {
 	for {
 		fd, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
@@ -57,7 +56,7 @@ func accept(listener int) (int, error) {
 	}
 }
 
-// caller is the control: the connection of the host that is there at the time.
+// caller is the control channel: it writes to the current connection of the host.
 type caller struct {
 	listener int
 
@@ -66,7 +65,7 @@ type caller struct {
 	there chan struct{} // closed when the host was there for the first time
 }
 
-// follow does what the host says, in one connection after the other.
+// follow handles the host's messages, one connection after the other.
 func (c *caller) follow() {
 	for {
 		fd, err := accept(c.listener)
@@ -85,7 +84,7 @@ func (c *caller) follow() {
 	}
 }
 
-// Write says something to the host, for which it waits a while.
+// Write sends data to the host. It waits a bounded time for a connection.
 func (c *caller) Write(b []byte) (int, error) {
 	select {
 	case <-c.there:
@@ -97,8 +96,7 @@ func (c *caller) Write(b []byte) (int, error) {
 	return c.conn.Write(b)
 }
 
-// lead leads between the guest and the host, in one connection after the other, until the guest
-// says no more.
+// lead copies between the guest and the host, in one connection after the other, until the guest closes its end.
 func lead(listener, guest int) {
 	for {
 		host, err := accept(listener)
@@ -122,7 +120,7 @@ func lead(listener, guest int) {
 
 const atOnce = 64 << 10
 
-// pass leads what comes from one side to the other until one of them ends.
+// pass copies from one side to the other until one of them ends.
 func pass(to, from int) {
 	buffer := make([]byte, atOnce)
 	for {
