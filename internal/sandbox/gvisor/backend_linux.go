@@ -21,7 +21,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// backend is what the containers of one engine have in common.
+// backend holds what the containers of one engine share.
 type backend struct {
 	Options
 	place place
@@ -35,11 +35,10 @@ type backend struct {
 	spawner *procgroup.Spawner
 }
 
-// running is what runs here, also after an upgrade has put another program in its place.
+// running is the path of the program that this process runs, even after an upgrade has replaced the file.
 const running = "/proc/self/exe"
 
-// New makes a backend. Close must be called. Nothing is started, or written, before
-// somebody asks for it.
+// New makes a backend, which the caller must close. It starts and writes nothing before the first request.
 func New(o Options) *warmpool.Backend {
 	b := &backend{Options: o, roots: map[string]func() (*root, error){}}
 	b.place.dir = o.Dir
@@ -63,7 +62,7 @@ func New(o Options) *warmpool.Backend {
 	return warmpool.New(warmpool.Options{Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.look), Command: b.command, Closed: b.close})
 }
 
-// spawn is what starts containers, made when it is first needed.
+// spawn returns the spawner of containers. It creates the spawner on first use.
 func (b *backend) spawn() *procgroup.Spawner {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -73,7 +72,7 @@ func (b *backend) spawn() *procgroup.Spawner {
 	return b.spawner
 }
 
-// close ends what is no guest of anybody's, and removes the folder.
+// close waits for trials, ends the spawner and removes the folder. All guests must be gone.
 func (b *backend) close() error {
 	b.over()
 	b.place.close() // a trial that comes later finds no place
@@ -86,7 +85,7 @@ func (b *backend) close() error {
 	return b.place.remove()
 }
 
-// kind is how containers of a runtime are started; i is nil for the built-in one.
+// kind returns how containers of a runtime are started; i is nil for the built-in runtime.
 func (b *backend) kind(runtime string, i *interpreter.Interpreter) warmpool.Kind {
 	b.roots[runtime] = sync.OnceValues(func() (*root, error) { return b.build(runtime, i) })
 	start := func(ctx context.Context) (warmpool.Guest, error) {
@@ -99,7 +98,7 @@ func (b *backend) kind(runtime string, i *interpreter.Interpreter) warmpool.Kind
 	return warmpool.Kind{Runtime: runtime, Start: start, Warm: b.Warm, MaxWarm: b.MaxWarm, Bounds: "rlimits, watcher, and a control group where there is one", Relayed: b.network(i) != nil}
 }
 
-// network is that of programs of an interpreter; nil if they have none.
+// network returns the network for programs of an interpreter, or nil if they have none.
 func (b *backend) network(i *interpreter.Interpreter) *interpreter.Network {
 	if i == nil || !i.Proxied {
 		return nil
@@ -107,7 +106,7 @@ func (b *backend) network(i *interpreter.Interpreter) *interpreter.Network {
 	return b.Network
 }
 
-// find looks for gVisor's program.
+// find looks for the runsc program.
 func (b *backend) find() (string, error) {
 	name := b.Runsc
 	if name == "" {
@@ -124,11 +123,10 @@ func (b *backend) find() (string, error) {
 	return found, nil
 }
 
-// trialTime is how long the first container may take to get ready.
+// trialTime is how long the first container may take to become ready.
 const trialTime = 20 * time.Second
 
-// look finds out what the backend can do, by starting a container. What is installed
-// later is not noticed.
+// look finds the capabilities by starting a container. It does not notice what is installed later.
 func (b *backend) look() sandbox.Capabilities {
 	have := sandbox.Capabilities{Name: Name, Strength: sandbox.UserKernel, Walls: walled, Runtimes: []string{quickjs}, Proxies: b.Network != nil}
 	if err := b.try(); err != nil {
@@ -147,7 +145,7 @@ func (b *backend) look() sandbox.Capabilities {
 	return have
 }
 
-// try starts a container for nobody.
+// try starts a container and ends it again.
 func (b *backend) try() error {
 	if _, err := b.runsc(); err != nil {
 		return err
@@ -175,7 +173,7 @@ func (b *backend) try() error {
 	return nil
 }
 
-// remedy says why gVisor did not start a container, and the command that mends it.
+// remedy returns the reason why gVisor did not start a container, and a hint with the command that fixes it.
 func remedy(stderr string) (cause, hint string) {
 	setting := func(file string) string {
 		data, _ := os.ReadFile(file)
@@ -250,7 +248,7 @@ func (b *backend) launch(ctx context.Context, runsc string, r *root, dir string)
 	return g, nil
 }
 
-// newContainer is one whose bundle is in dir, and which has not been started.
+// newContainer returns a container that is not started yet. Its bundle is in dir.
 func newContainer(runsc string, r *root, dir string) *container {
 	cmd := exec.Command(runsc, arguments(dir)...)
 	cmd.Env, cmd.Dir = []string{"TMPDIR=" + dir}, dir
@@ -270,8 +268,8 @@ func (b *backend) run(ctx context.Context, g *container) (err error) {
 	return err
 }
 
-// arguments are what makes a container of a bundle: without network, host files,
-// sockets or devices, on the platform that needs nothing of the machine.
+// arguments returns the arguments of runsc for a container: it has no network, host files, sockets or devices, and
+// uses the platform that needs no support of the machine.
 func arguments(dir string) []string {
 	args := []string{
 		"--root=" + filepath.Join(dir, "state"), "--platform=systrap", "--network=none", "--ignore-cgroups", "--overlay2=none",
@@ -283,7 +281,7 @@ func arguments(dir string) []string {
 	return append(args, "run", "--bundle="+dir, "--pid-file="+filepath.Join(dir, pidFile), "retort-"+filepath.Base(dir))
 }
 
-// full is an error of files in the words of somebody who can do something about it.
+// full converts a file error to one that tells the user what to do.
 func full(err error) error {
 	var known *core.Error
 	switch {
@@ -295,7 +293,7 @@ func full(err error) error {
 	return core.Errorf(core.KindSandboxUnavailable, Name, "the container could not be started: %w", err).WithHint("`retort doctor` says what is wrong")
 }
 
-// build makes the root of a runtime.
+// build creates the root of a runtime.
 func (b *backend) build(runtime string, i *interpreter.Interpreter) (*root, error) {
 	dir, err := b.place.root(runtime)
 	if err != nil {

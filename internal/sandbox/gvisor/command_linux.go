@@ -19,7 +19,7 @@ import (
 // commandRoot begins the names of roots for commands.
 const commandRoot = "command-"
 
-// spare is what a command may map beside what it may use, in bytes.
+// spare is the number of bytes that a command may map beyond the memory that it may use.
 const spare = 1 << 30
 
 // buildCommand makes the root of a command: its own file, as it was looked at, and the
@@ -55,7 +55,7 @@ func (b *backend) buildCommand(c *hostcmd.Command) (*root, error) {
 	return r, nil
 }
 
-// program copies a command. It must not change meanwhile.
+// program copies a command into the root. The file must not change while it is copied.
 func (r *root) program(c *hostcmd.Command) error {
 	from, err := c.Open()
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *root) program(c *hostcmd.Command) error {
 	return errors.Join(err, to.Close(), c.Check(from))
 }
 
-// command starts a command in a container of its own.
+// command runs a command in a container of its own.
 func (b *backend) command(ctx context.Context, c sandbox.Command, l core.Limits) (sandbox.Ended, error) {
 	found, absent := b.Commands.Find(c.Name)
 	if absent != nil {
@@ -110,10 +110,10 @@ func (b *backend) command(ctx context.Context, c sandbox.Command, l core.Limits)
 	return b.become(ctx, newContainer(runsc, &own, dir), c, l)
 }
 
-// seconds is how much processor time a command has.
+// seconds returns the processor time of a command, in seconds.
 func seconds(l core.Limits) int64 { return int64(l.Computing/time.Second)*2 + 5 }
 
-// become has a container become the command, and waits for its end.
+// become runs a command in a started container and waits for its end.
 func (b *backend) become(whole context.Context, g *container, c sandbox.Command, l core.Limits) (sandbox.Ended, error) {
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
@@ -138,7 +138,7 @@ func (b *backend) become(whole context.Context, g *container, c sandbox.Command,
 	return ended, hostcmd.Unstarted(c.Name, ended)
 }
 
-// bound limits the container of a command as soon as it has a kernel.
+// bound sets the limits of a command's container as soon as its kernel runs.
 func (g *container) bound(l core.Limits) {
 	for g.kernel() == 0 {
 		select {

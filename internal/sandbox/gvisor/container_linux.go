@@ -22,23 +22,24 @@ import (
 )
 
 const (
-	// beside is what a guest and its kernel need beside the program's own memory.
+	// beside is the memory that a guest and its kernel need in addition to the program's own, in bytes.
 	beside = 96 << 20
-	// relayMemory is what a relay may take, most of it what waits in its connections.
+	// relayMemory bounds the memory of a relay, in bytes. Most of it is data that waits in connections.
 	relayMemory = 96 << 20
 	lookEvery   = 20 * time.Millisecond
-	// over is what a program may take above its memory for no longer than stuck: its runtime may
-	// refuse it more, which the program may catch, and try for ever.
+	// over is the number of bytes by which a program may exceed its memory limit for at most the duration stuck. A
+	// program whose runtime refuses it memory may catch the error and try for ever.
 	over  = 32 << 20
 	stuck = 750 * time.Millisecond
-	// ending is how long the processes of a container may take to go.
+	// ending is how long the processes of a container may take to exit.
 	ending = 5 * time.Second
-	// threads is how many gVisor itself may have, beside two for each of the program's.
+	// threads is the number of threads that gVisor itself may have, in addition to two for each thread of the
+	// program.
 	threads = 256
 )
 
-// container is one: gVisor's `runsc run`, which has started the kernel of the
-// container and its file server, and with which both end.
+// container is a running gVisor container. Its process is `runsc run`, which starts the container's kernel and file
+// server. Both end with it.
 type container struct {
 	dir     string
 	root    *root
@@ -61,7 +62,7 @@ type container struct {
 	outgrown atomic.Bool
 }
 
-// share makes memory that a container and the engine see; nil if there is none.
+// share creates the memory that a container shares with the engine. It returns nil if that is not possible.
 func (r *root) share(dir string) *shm.Memory {
 	if !r.shares {
 		return nil
@@ -73,7 +74,7 @@ func (r *root) share(dir string) *shm.Memory {
 	return memory
 }
 
-// connect joins the engine with the guest.
+// connect connects the engine with the guest.
 func (g *container) connect() {
 	g.wire = struct {
 		io.Reader
@@ -87,7 +88,7 @@ func (g *container) connect() {
 func (g *container) Read(b []byte) (int, error)  { return g.wire.Read(b) }
 func (g *container) Write(b []byte) (int, error) { return g.wire.Write(b) }
 
-// Close ends the guest.
+// Close closes the connection, which ends the guest.
 func (g *container) Close() error {
 	g.Kill()
 	var err error
@@ -103,7 +104,7 @@ func (g *container) Kill() { _ = g.cmd.Process.Kill() }
 // Gone implements warmpool.Guest.
 func (g *container) Gone() <-chan struct{} { return g.gone }
 
-// reap waits for the end of the container and removes what it has left.
+// reap waits for the end of the container and removes its files.
 func (g *container) reap() {
 	_ = g.cmd.Wait() // how it ended is in ProcessState
 	close(g.watching)
@@ -121,7 +122,7 @@ func (g *container) reap() {
 	close(g.gone)
 }
 
-// kernel is the process id of the container's kernel, 0 if it was not started.
+// kernel returns the process id of the container's kernel, or 0 if it was not started.
 func (g *container) kernel() int {
 	data, err := os.ReadFile(filepath.Join(g.dir, pidFile))
 	if err != nil {
@@ -134,7 +135,7 @@ func (g *container) kernel() int {
 	return pid
 }
 
-// runs says whether pid is still a process of this container.
+// runs reports whether pid is still a process of this container.
 func (g *container) runs(pid int) bool {
 	if pid <= 1 {
 		return false
@@ -143,8 +144,8 @@ func (g *container) runs(pid int) bool {
 	return err == nil && ofContainer(line, g.dir)
 }
 
-// Limit implements warmpool.Guest. Inside, the guest bounds its own memory, of which
-// its program is told; this is the backstop.
+// Limit implements warmpool.Guest. The limits are a backstop: inside, the guest limits its own memory, and the
+// program then gets an error.
 func (g *container) Limit(l core.Limits) {
 	g.watch.Do(func() {
 		g.pid = g.kernel()
@@ -157,7 +158,7 @@ func (g *container) Limit(l core.Limits) {
 	})
 }
 
-// allowance is how much more memory a container may take than at its start.
+// allowance returns how much more memory a container may use than it used when its program came.
 func (r *root) allowance(l core.Limits) int64 {
 	most := l.Memory + beside + 2*l.Result
 	if r.relayed {
@@ -166,7 +167,7 @@ func (r *root) allowance(l core.Limits) int64 {
 	return most
 }
 
-// look ends a container that takes more memory than it may, or all that there is for too long.
+// look ends a container that exceeds its memory limit, or that stays at the limit for too long.
 func (g *container) look(l core.Limits) {
 	defer g.memory.Close() // nil answers with an error
 	tick := time.NewTicker(lookEvery)
@@ -200,8 +201,8 @@ func (g *container) measure() int64 {
 	}
 }
 
-// used is the memory of programs in the container, which their kernel keeps in one
-// file, and of the kernel itself: that of very many small files, for one. In bytes.
+// used returns the memory of the container in bytes: that of its programs, which the container's kernel keeps in one
+// file, and that of the kernel itself, for example for many small files.
 func (g *container) used() int64 {
 	var stat syscall.Stat_t
 	if g.memory == nil || syscall.Fstat(int(g.memory.Fd()), &stat) != nil {
@@ -221,8 +222,8 @@ func (g *container) kernelHeap() int64 {
 	return kb << 10
 }
 
-// openMemory opens the file in which a container's kernel keeps the memory of
-// programs; nil if that is not allowed.
+// openMemory opens the file in which a container's kernel keeps the memory of programs. It returns nil if that is not
+// permitted.
 func openMemory(pid int) *os.File {
 	if pid <= 1 {
 		return nil
@@ -245,7 +246,7 @@ func (g *container) Peak() int64 {
 	return g.peak.Load()
 }
 
-// complaint is what was said of the container's end, as the tail of a message.
+// complaint returns what standard error says about the container's end, in the form of a message's tail.
 func (g *container) complaint() string {
 	for line := range strings.Lines(g.stderr.String()) {
 		if line = strings.TrimSpace(line); strings.ContainsFunc(line, unicode.IsLetter) {

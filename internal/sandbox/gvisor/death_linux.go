@@ -17,8 +17,7 @@ const (
 	restartHint = effects + "; run it again, in smaller steps"
 )
 
-// exhausted tells by what the runtime said on its standard error that it ended for
-// want of memory.
+// exhausted reports whether the runtime's standard error says that it ran out of memory.
 func (r *root) exhausted(stderr string) bool {
 	if r.i != nil {
 		return r.i.Exhausted(stderr)
@@ -26,8 +25,8 @@ func (r *root) exhausted(stderr string) bool {
 	return strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory")
 }
 
-// death words the end of a container that broke no limit. Like a shell, runsc says
-// with its exit status which signal ended the program.
+// death returns the error for the end of a container that exceeded no limit. Like a shell, runsc reports in its exit
+// status which signal ended the program.
 func (g *container) death(file string) *core.Error {
 	state := g.cmd.ProcessState
 	if !state.Exited() {
@@ -49,7 +48,7 @@ func (g *container) death(file string) *core.Error {
 	return e.WithHint(restartHint)
 }
 
-// crash words a fault in a runtime, which a program can cause.
+// crash returns the error for a crash of the runtime, which a program can cause.
 func (g *container) crash(words, file string) *core.Error {
 	line, deep := 0, false
 	if g.root.i != nil && g.root.i.Crashed != nil {

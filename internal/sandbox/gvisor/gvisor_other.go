@@ -8,7 +8,7 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// New makes a backend that says that it is for Linux.
+// New makes a backend that is unavailable: gVisor needs Linux.
 func New(Options) *warmpool.Backend {
 	have := sandbox.Capabilities{Name: Name, Strength: sandbox.UserKernel, Walls: walled, Unavailable: core.Errorf(core.KindSandboxUnavailable, Name, "gVisor is for Linux").
 		WithHint("use Docker, which runs in a Linux machine here: sandboxMode: docker")}

@@ -40,12 +40,12 @@ const (
 	lockFile = "lock"
 	pidFile  = "pid"
 	prefix   = "gv-"
-	// longest is how long the path of a place may be: gVisor makes a socket below it,
-	// and the kernel allows 107 bytes for the path of one.
+	// longest bounds the path of an engine's folder, in bytes. gVisor creates a socket below it, and the kernel
+	// limits the path of a socket to 107 bytes.
 	longest = 60
 )
 
-// open makes the folder, when it is first needed. p.mu is held.
+// open creates the folder on first use. p.mu must be held.
 func (p *place) open() error {
 	switch {
 	case p.closed:
@@ -85,7 +85,7 @@ func (p *place) open() error {
 	return nil
 }
 
-// owned refuses a folder in which others could put things.
+// owned returns an error if other users could put files into the folder.
 func owned(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -98,7 +98,7 @@ func owned(dir string) error {
 	return nil
 }
 
-// container makes the folder of a container.
+// container creates the folder of a container.
 func (p *place) container() (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,7 +110,7 @@ func (p *place) container() (string, error) {
 	return dir, os.Mkdir(dir, 0o700)
 }
 
-// root makes the folder of a runtime's file system.
+// root creates the folder of a runtime's file system.
 func (p *place) root(runtime string) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,14 +121,14 @@ func (p *place) root(runtime string) (string, error) {
 	return dir, os.Mkdir(dir, 0o755)
 }
 
-// close gives no more folders out.
+// close makes later requests for folders fail.
 func (p *place) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
 }
 
-// remove removes the folder. No container may be left.
+// remove removes the folder. All containers must have ended.
 func (p *place) remove() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,8 +140,8 @@ func (p *place) remove() error {
 	return errors.Join(err, p.lock.Close())
 }
 
-// sweep removes what engines left that have died: containers die with their engine,
-// but if one does not, it is ended here.
+// sweep removes what dead engines left behind. Containers normally end with their engine; those that did not are
+// killed here.
 func sweep(parent string) {
 	left, _ := filepath.Glob(filepath.Join(parent, prefix+"*"))
 	for _, dir := range left {
@@ -163,14 +163,14 @@ func sweep(parent string) {
 	}
 }
 
-// old says whether nothing was made or removed in a folder for a while.
+// old reports whether nothing was created or removed in a folder for a minute.
 func old(dir string) bool {
 	info, err := os.Lstat(dir)
 	return err == nil && time.Since(info.ModTime()) > time.Minute
 }
 
-// endAll ends the processes of containers below dir, waits for them, and removes dir. One that was
-// just being started may not be seen yet, and goes on to make files.
+// endAll kills the processes of containers below dir, waits for them, and removes dir. It retries for a bounded time,
+// because a container that is just starting may not be visible yet and may still create files.
 func endAll(dir string) {
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		pids := processesOf(dir)
@@ -183,8 +183,8 @@ func endAll(dir string) {
 	}
 }
 
-// processesOf are gVisor's processes of containers below dir, by their command lines.
-// A program cannot change those: it is in none of these processes.
+// processesOf returns the processes of gVisor whose command lines name containers below dir. A program cannot change
+// these, because it runs in none of these processes.
 func processesOf(dir string) (pids []int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
@@ -200,8 +200,7 @@ func processesOf(dir string) (pids []int) {
 	return pids
 }
 
-// ofContainer says whether a command line is that of one of gVisor's processes of a
-// container below dir.
+// ofContainer reports whether a command line is that of a gVisor process of a container below dir.
 func ofContainer(line []byte, dir string) bool {
 	name, _, _ := bytes.Cut(line, []byte{0})
 	return strings.HasPrefix(filepath.Base(string(name)), "runsc") && bytes.Contains(line, []byte("\x00--root="+dir+"/"))

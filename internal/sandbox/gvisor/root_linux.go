@@ -19,16 +19,14 @@ import (
 
 const (
 	guestPath = confine.ProgramPath // of this binary, in a container
-	// user is who programs are. There is no such user on the machine: gVisor keeps count
-	// of users for itself.
+	// user is the user that programs run as. gVisor manages users itself, so the machine has no such user.
 	user = 1000
-	// temporary is the size of /tmp for interpreters, in bytes. It is memory.
+	// temporary is the size of /tmp for interpreters, in bytes. It counts as memory.
 	temporary = 64 << 20
 	files     = 256
 )
 
-// root is what all containers of one runtime have for a file system, which none of
-// them writes.
+// root is the read-only file system of all containers of one runtime.
 type root struct {
 	runtime string
 	dir     string
@@ -40,7 +38,7 @@ type root struct {
 	command bool // what runs is a command, and no guest
 }
 
-// spec is the part of an OCI runtime specification that is used here.
+// spec has the fields of an OCI runtime specification that are used here.
 type spec struct {
 	Version  string      `json:"ociVersion"`
 	Process  process     `json:"process"`
@@ -119,8 +117,8 @@ func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, 
 	return r, nil
 }
 
-// base is what every root has: this binary, and nothing where gVisor would put what tells of
-// itself and, unless hidden is false, of the container's processes.
+// base adds what every root has: this binary, and an empty /sys, which would otherwise describe gVisor. If hidden is
+// set, /proc is empty, too. It returns the path of the empty directory.
 func (r *root) base(guest string, hidden bool) (empty string, err error) {
 	if err := r.copy(guestPath, guest); err != nil {
 		return "", err
@@ -133,8 +131,8 @@ func (r *root) base(guest string, hidden bool) (empty string, err error) {
 	return empty, os.MkdirAll(empty, 0o755)
 }
 
-// specify writes down how containers are started: walled is the plan of what bounds the first
-// process once more.
+// specify sets the specification with which containers are started. walled is the plan with which the first process
+// confines itself.
 func (r *root) specify(walled string, command []string) {
 	r.spec = spec{
 		Version: "1.0.2", Root: specRoot{Path: r.dir, Readonly: true}, Hostname: "retort", Mounts: r.spec.Mounts,
@@ -149,8 +147,8 @@ func (r *root) specify(walled string, command []string) {
 	}
 }
 
-// authorities adds the file by which servers prove who they are, if programs have a network,
-// and gives their environment.
+// authorities adds the file of trusted certificate authorities if programs have a network, and returns their
+// environment.
 func (r *root) authorities(env []string, network *interpreter.Network) ([]string, error) {
 	env, source := network.Join(env, confine.ProxyPort)
 	if source == "" {
@@ -204,7 +202,7 @@ func (r *root) mount(target, source, kind string, options ...string) {
 	r.spec.Mounts = append(r.spec.Mounts, specMount{Destination: target, Type: kind, Source: source, Options: options})
 }
 
-// at is where a file of the root is on the machine, whose folder is made.
+// at returns the path on the machine of a file of the root, and creates its folder.
 func (r *root) at(inside string) (string, error) {
 	where := filepath.Join(r.dir, filepath.FromSlash(inside))
 	return where, os.MkdirAll(filepath.Dir(where), 0o755)
@@ -218,8 +216,8 @@ func (r *root) write(inside string, data []byte) error {
 	return os.WriteFile(where, data, 0o644)
 }
 
-// copy puts a file of the machine into the root: another name for it, where that is
-// possible. It stays what it is when another one takes its place on the machine.
+// copy puts a file of the machine into the root, as a hard link if possible. It does not change if the file on the
+// machine is replaced.
 func (r *root) copy(inside, source string) error {
 	where, err := r.at(inside)
 	if err != nil {
@@ -241,8 +239,8 @@ func (r *root) copy(inside, source string) error {
 	return errors.Join(err, to.Close())
 }
 
-// bundle writes what runsc reads of a container, which shares a file with the engine unless
-// that is empty.
+// bundle writes the files that runsc reads for a container. shared is the file that the container shares with the
+// engine, or "".
 func (r *root) bundle(dir, shared string) error {
 	own := r.spec
 	if shared != "" {

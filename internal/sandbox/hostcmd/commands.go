@@ -1,6 +1,5 @@
-// Package hostcmd knows the programs of the machine's that programs may start: which files
-// they are, what they need beside themselves, and how it is told that they ended. What they
-// run in is for the backend.
+// Package hostcmd finds the programs of the machine that programs in a sandbox may start. It knows their files, what
+// they need in a sandbox, and how their end is reported. The backends decide where they run.
 package hostcmd
 
 import (
@@ -14,22 +13,21 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// Threads is how many threads a command may have. It never has a second process: no filter
-// lets it fork.
+// Threads bounds the threads of a command. It never has a second process, because no filter lets it fork.
 const Threads = 64
 
-// Set are the commands that settings name, which Look finds.
+// Set holds the commands of the settings that Look has found.
 type Set struct {
 	found   map[string]*Command
 	missing []sandbox.MissingCommand
 }
 
-// Command is one of them.
+// Command is a command that programs can start.
 type Command struct {
 	Name   string
 	Inside string           // where it lies in its sandbox
 	Same   confine.Identity // of the file that was looked at, and that alone is started
-	// Image is what it needs of the machine's files, itself among them.
+	// Image returns the files of the machine that the command needs, including its own.
 	Image func() (*interpreter.Image, error)
 
 	path       string   // absolute, without symbolic links
@@ -38,7 +36,7 @@ type Command struct {
 	scriptSame confine.Identity
 }
 
-// Pinned are the files that must be those that were looked at, by where they lie in the sandbox.
+// Pinned returns the identities of the files that must be unchanged, by their paths in the sandbox.
 func (c *Command) Pinned() map[string]*confine.Identity {
 	pinned := map[string]*confine.Identity{c.Inside: &c.Same}
 	if c.script != "" {
@@ -47,7 +45,7 @@ func (c *Command) Pinned() map[string]*confine.Identity {
 	return pinned
 }
 
-// Note adds to capabilities which commands can be started.
+// Note adds to the capabilities which commands can be started.
 func (s Set) Note(have *sandbox.Capabilities) {
 	have.Commands = s.names()
 	have.NoCommands = s.missing
@@ -61,7 +59,7 @@ func (s Set) names() (names []string) {
 	return names
 }
 
-// All are the commands that were found, by their names.
+// All returns the commands that were found, sorted by name.
 func (s Set) All() (all []*Command) {
 	for _, name := range s.names() {
 		all = append(all, s.found[name])
@@ -69,7 +67,7 @@ func (s Set) All() (all []*Command) {
 	return all
 }
 
-// Find is a command, or why there is none of that name.
+// Find returns the command called name, or an error that says why there is none.
 func (s Set) Find(name string) (*Command, *core.Error) {
 	if c, ok := s.found[name]; ok {
 		return c, nil
@@ -82,16 +80,16 @@ func (s Set) Find(name string) (*Command, *core.Error) {
 	return nil, Refuse("there is no command %q in this sandbox", name)
 }
 
-// Refuse is why a command is not started.
+// Refuse returns the error of a command that is not started.
 func Refuse(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindSandboxUnavailable, opCommand, format, args...)
 }
 
-// opCommand is the Op of refusals.
+// opCommand is the Op of these errors.
 const opCommand = "isolate.command"
 
-// Unstartable returns the refusal of a command that err keeps from being started. A cause that is such a refusal
-// already is returned as it is.
+// Unstartable returns the error of a command that cannot be started because of err. If err is already such an error,
+// it is returned unchanged.
 func Unstartable(name string, err error) *core.Error {
 	var known *core.Error
 	if !errors.As(err, &known) {
@@ -105,8 +103,8 @@ func Unstartable(name string, err error) *core.Error {
 	return &e
 }
 
-// Plan is what walls have for every command: the system calls that it may make, its arguments,
-// and threads and files in bounds.
+// Plan returns the part of the confinement that is the same for every command: the allowed system calls, its
+// arguments, and limits of threads and files.
 func (c *Command) Plan(args []string) confine.Plan {
 	p := confine.Plan{Profile: "command", Argv: slices.Concat([]string{c.Inside}, c.prefix, args), Tmp: temporary, Files: files, Processes: Threads}
 	if c.script != "" {
@@ -116,13 +114,13 @@ func (c *Command) Plan(args []string) confine.Plan {
 }
 
 const (
-	// temporary is the size of /tmp, in bytes. It is memory.
+	// temporary is the size of /tmp, in bytes. It counts as memory.
 	temporary = 64 << 20
 	files     = 64
 )
 
-// Output keeps the first bytes that are written to it, and ends whoever writes more. It is
-// written by one goroutine.
+// Output keeps the first bytes that are written to it. If more is written, it ends the writer. It is for use by one
+// goroutine.
 type Output struct {
 	most  int
 	end   func()
@@ -144,14 +142,14 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Ended is how a command ended that exited with code and wrote to both. Nobody may write to
-// them any more.
+// Ended returns the result of a command that exited with code and wrote to both outputs. Nothing may write to them
+// any more.
 func Ended(code int, stdout, stderr *Output) sandbox.Ended {
 	return sandbox.Ended{Code: code, Stdout: stdout.data, Stderr: stderr.data, Truncated: stdout.spilt || stderr.spilt}
 }
 
-// Unstarted says of a child that never became the command why; nil if it did. A command that
-// says the same itself fools its own program, and nobody else.
+// Unstarted returns the reason why a child never became the command, or nil if it did. It relies on the child's
+// output. A command that fakes this output misleads only the program that started it.
 func Unstarted(name string, ended sandbox.Ended) error {
 	text := string(ended.Stderr)
 	switch {
@@ -163,17 +161,17 @@ func Unstarted(name string, ended sandbox.Ended) error {
 	return Refuse("%s could not be started: %.200q", name, strings.TrimSpace(text))
 }
 
-// Other refuses a command whose file has become another.
+// Other returns the error of a command whose file has changed.
 func Other(name string) *core.Error {
 	return Refuse("%s is not the file that it was when Retort started", name).WithHint("have the person who runs Retort start it again")
 }
 
-// Starved says that a command took more memory than its program may have.
+// Starved returns the error of a command that exceeded its program's memory limit.
 func Starved(name string) *core.Error {
 	return core.Errorf(core.KindLimit, "isolate.command", "%s needed more memory than a program may have", name).WithHint("give it less at once")
 }
 
-// Cancelled says that a command was ended with its program.
+// Cancelled returns the error of a command that was ended together with its program.
 func Cancelled(name string) *core.Error {
 	return core.Errorf(core.KindCancelled, "isolate.command", "%s was ended with its program", name)
 }

@@ -20,9 +20,8 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// Look finds the programs that settings name, by names that are looked for in PATH
-// now, or by absolute paths. One that is not there, or could never be started, is noted
-// with why; the others can be started.
+// Look finds the programs that the settings name: absolute paths, or names that are looked up in PATH now. A program
+// that does not exist or can never be started is recorded with the reason.
 func Look(written []string) Set {
 	s := &search{Set: Set{found: map[string]*Command{}}, paths: map[string]string{}}
 	for _, w := range written {
@@ -34,15 +33,14 @@ func Look(written []string) Set {
 	return s.Set
 }
 
-// search is the state of one Look. Scripts wait until it is known which interpreters
-// there are.
+// search is the state of Look. Scripts are handled last, when it is known which interpreters there are.
 type search struct {
 	Set
 	paths   map[string]string // as written, by name
 	scripts []script
 }
 
-// script is a file that begins with #!.
+// script is a file that begins with "#!".
 type script struct {
 	name, written, file string
 	line                string // the first, without #!
@@ -80,14 +78,14 @@ func (s *search) look(written string) {
 	}
 }
 
-// unfit notes a command that is never started.
+// unfit records a command that is never started, with the reason.
 func (s *Set) unfit(name, written, format string, args ...any) {
 	why := Refuse("programs cannot start %s: %s", written, fmt.Sprintf(format, args...)).
 		WithHint("name a compiled program of its own, or remove it from the setting commands")
 	s.missing = append(s.missing, sandbox.MissingCommand{Command: name, Why: why})
 }
 
-// take looks at a file, and keeps it if it can be started.
+// take examines a file and adds it as a command if it can be started.
 func (s *search) take(name, written, file string) error {
 	same, line, err := identify(file)
 	if err != nil {
@@ -112,7 +110,7 @@ func (s *search) take(name, written, file string) error {
 	return err
 }
 
-// run makes a command of a script whose interpreter is a command, too.
+// run adds a script as a command if its interpreter is a command, too.
 func (s *search) run(f script) {
 	words := strings.Fields(f.line)
 	if len(words) > 1 && path.Base(words[0]) == "env" {
@@ -137,8 +135,8 @@ func (s *search) run(f script) {
 	s.found[f.name] = c
 }
 
-// withScript is what an interpreter needs, the script, and the package that the script is
-// a part of.
+// withScript returns the files that a script needs: those of its interpreter, the script, and the package it belongs
+// to.
 func withScript(by *Command, file string) (*interpreter.Image, error) {
 	image, err := by.Image()
 	if err != nil {
@@ -147,8 +145,8 @@ func withScript(by *Command, file string) (*interpreter.Image, error) {
 	return image.With(packageOf(file)), nil
 }
 
-// packageOf is the folder of an installed package of npm that a file is a part of; else
-// the file. No other folder is shown to a command: it could hold more than a program.
+// packageOf returns the folder of the installed npm package that a file belongs to, or else the file. A command sees
+// no other folder of the machine, because it could hold more than a program.
 func packageOf(file string) string {
 	for dir := path.Dir(file); dir != "/"; dir = path.Dir(dir) {
 		above := path.Dir(dir)
@@ -162,8 +160,8 @@ func packageOf(file string) string {
 	return file
 }
 
-// identify says which file it is, and what follows #! in its first line. Files that
-// nobody should start are errors.
+// identify returns the identity of a file and what follows "#!" in its first line. It returns an error for files that
+// must never be started.
 func identify(file string) (same confine.Identity, line string, err error) {
 	f, err := open(file)
 	if err != nil {
@@ -195,8 +193,8 @@ func isPython(name string) bool {
 	return strings.HasPrefix(name, "python") && strings.Trim(name[len("python"):], "0123456789.") == ""
 }
 
-// lookAt looks whether a file is a program that can be started by itself. What is
-// looked at is what will be started, or nothing: the walls hold it against its identity.
+// lookAt returns the command for a file that can be started by itself. The command has the identity of the file, so
+// that only exactly this file is started later.
 func lookAt(name, file string) (*Command, error) {
 	f, err := open(file)
 	if err != nil {
@@ -224,13 +222,13 @@ func lookAt(name, file string) (*Command, error) {
 	return c, nil
 }
 
-// open opens what is no symbolic link, and does not wait for whoever writes a pipe.
+// open opens a file that is not a symbolic link. It does not block on a pipe.
 func open(file string) (*os.File, error) {
 	return os.OpenFile(file, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 }
 
-// Open opens the file, if it is still the one that was looked at. What is read of it then is
-// what was looked at, unless Check says otherwise afterwards.
+// Open opens the file if it is unchanged since it was found. Its content is the expected one unless Check fails after
+// it was read.
 func (c *Command) Open() (*os.File, error) {
 	f, err := open(c.path)
 	if err != nil {
@@ -242,7 +240,7 @@ func (c *Command) Open() (*os.File, error) {
 	return f, nil
 }
 
-// Check says whether an open file is the one that was looked at.
+// Check returns an error unless the open file is unchanged since the command was found.
 func (c *Command) Check(f *os.File) error {
 	same, _, err := confine.Identify(f)
 	if err == nil && same != c.Same {
@@ -251,8 +249,8 @@ func (c *Command) Check(f *os.File) error {
 	return err
 }
 
-// Alone says why a command needs more than single files of the machine, which a sandbox
-// that copies them does not have; nil if it does not.
+// Alone returns an error if the command needs more than single files of the machine, which a sandbox that copies its
+// files cannot provide.
 func (c *Command) Alone() *core.Error {
 	f, err := c.Open() // before Image reads it
 	if errors.Is(err, confine.ErrOther) {

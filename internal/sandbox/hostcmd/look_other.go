@@ -10,7 +10,7 @@ import (
 	"retort/internal/sandbox"
 )
 
-// Look notes of all programs that settings name that they are not started on this system.
+// Look records for all programs that they cannot be started on this system.
 func Look(written []string) Set {
 	s := Set{found: map[string]*Command{}}
 	for _, w := range written {
@@ -20,11 +20,11 @@ func Look(written []string) Set {
 	return s
 }
 
-// Open opens the file; there is none on this system.
+// Open returns an error: there are no commands on this system.
 func (c *Command) Open() (*os.File, error) { return nil, os.ErrNotExist }
 
-// Check says whether an open file is the one that was looked at.
+// Check returns an error: there are no commands on this system.
 func (c *Command) Check(*os.File) error { return os.ErrNotExist }
 
-// Alone says why a command needs more than single files; there is none on this system.
+// Alone returns nil: there are no commands on this system.
 func (c *Command) Alone() *core.Error { return nil }

@@ -1,6 +1,5 @@
-// Package interpreter knows what runtimes that the machine has need of its files,
-// so that they run where there is nothing else: behind the walls of a process, in
-// a container, in a virtual machine.
+// Package interpreter finds the files that a runtime of the machine needs, so that it runs where nothing else exists:
+// in a confined process, a container or a virtual machine.
 package interpreter
 
 import (
@@ -18,8 +17,7 @@ import (
 	"retort/internal/core"
 )
 
-// Interpreter is a runtime that programs of the machine's give, and the harness
-// that makes a guest of it.
+// Interpreter is a runtime that is installed on the machine, with the harness that turns it into a guest.
 type Interpreter struct {
 	Runtime string   // "python", "node", "bun", "deno"; also names the walls' profile
 	Command string   // path, or a name that is looked for in PATH
@@ -29,22 +27,20 @@ type Interpreter struct {
 	// Harness gives the files of the harness by name. They lie
 	// in HarnessDir, wherever it runs.
 	Harness func() map[string][]byte
-	// Exhausted tells by what it said on its standard error that it ended for
-	// want of memory.
+	// Exhausted reports whether its standard error says that it ran out of memory.
 	Exhausted func(stderr string) bool
-	// Crashed tells by the same, of a program in file: the line at which it
-	// crashed, 0 if that is not said, and whether it was for a stack too deep.
-	// It may be nil.
+	// Crashed reads its standard error after a crash of the program in file. It returns the line at which it crashed,
+	// or 0 if unknown, and whether the stack was too deep. It may be nil.
 	Crashed func(stderr, file string) (line int, deep bool)
 	// Proc is set if it does not run without a /proc.
 	Proc bool
-	// Compiles says that the harness understands the arguments with which it
-	// compiles itself and waits for that.
+	// Compiles is set if the harness supports the arguments with which it compiles itself and waits for the compiled
+	// form.
 	Compiles bool
-	// Threads is how many it needs.
+	// Threads is the number of threads that it needs.
 	Threads int
-	// Proxied says that its programs reach the network through a proxy, of which the
-	// harness learns from HTTPS_PROXY, and that it finds authorities in SSL_CERT_FILE.
+	// Proxied is set if its programs reach the network through a proxy. The harness reads the proxy's address from
+	// HTTPS_PROXY and the path of the certificate authorities from SSL_CERT_FILE.
 	Proxied bool
 }
 
@@ -57,7 +53,7 @@ const (
 
 const asking = 10 * time.Second
 
-// Look finds the program. Its error is a *core.Error that says how to get it.
+// Look returns the path of the program. Its error is a *core.Error with a hint on how to install it.
 func (i Interpreter) Look() (string, error) {
 	found, err := exec.LookPath(i.Command)
 	if err == nil {
@@ -73,14 +69,14 @@ func (i Interpreter) Look() (string, error) {
 	return found, nil
 }
 
-// Image is what programs of the machine need of its files.
+// Image lists the files of the machine that a program needs.
 type Image struct {
 	Program string            // inside
 	Sources map[string]string // path inside → file or directory of the machine, without symbolic links on the way
 	Empty   []string          // directories in those of Sources that nobody needs
 }
 
-// NewImage is what one program of the machine needs beside itself, for a place inside.
+// NewImage returns the files that a program of the machine needs, including itself at the path inside.
 func NewImage(inside, program string) (*Image, error) {
 	m := &Image{Program: inside, Sources: map[string]string{inside: program}}
 	return m, m.libraries(program, path.Dir(inside))
@@ -103,14 +99,14 @@ func (i Interpreter) image(found string) (*Image, error) {
 	return NewImage(path.Join(BinDir, i.Runtime), found)
 }
 
-// PythonAt is the executable of a Python, which a file may be or lead to, as the shims of
-// version managers do.
+// PythonAt returns the Python executable that a file is or leads to. The shims of version managers lead to another
+// file.
 func PythonAt(found string) (string, error) {
 	said, err := pythonOf(found)
 	return said.Executable, err
 }
 
-// PythonImage is what a Python needs beside itself, for a place inside.
+// PythonImage returns the files that a Python needs, including itself at the path inside.
 func PythonImage(inside, program string) (*Image, error) {
 	m := &Image{Sources: map[string]string{}}
 	if err := m.python(program); err != nil {
@@ -124,19 +120,19 @@ func PythonImage(inside, program string) (*Image, error) {
 	return m, nil
 }
 
-// With is the image with one more file or folder of the machine, at its own path.
+// With returns the image with one more file or folder of the machine, at its own path.
 func (m *Image) With(file string) *Image {
 	more := &Image{Program: m.Program, Sources: maps.Clone(m.Sources), Empty: m.Empty}
 	more.Sources[file] = file
 	return more
 }
 
-// Argv is the command line of the interpreter inside.
+// Argv returns the command line of the interpreter in the sandbox.
 func (i Interpreter) Argv(m *Image) []string {
 	return append(append([]string{m.Program}, i.Flags...), path.Join(HarnessDir, i.Main))
 }
 
-// pythonSays is what a Python tells of itself.
+// pythonSays is the description that a Python gives of itself.
 type pythonSays struct {
 	Executable string   `json:"executable"`
 	Prefix     string   `json:"prefix"`
@@ -151,8 +147,8 @@ dynload = [p for p in sys.path if p.endswith("lib-dynload")]
 print(json.dumps({"executable": os.path.realpath(sys.executable), "prefix": os.path.realpath(sys.base_prefix), "library": library,
 	"version": list(sys.version_info[:2]), "extensions": [os.path.realpath(f) for d in dynload for f in glob.glob(d + "/*.so")]}))`
 
-// python collects the files of a Python: the program, its library, and the
-// libraries that both are linked with. Installed packages are left out.
+// python adds the files of a Python: the program, its library, and the libraries that both are linked with. It leaves
+// out installed packages.
 func (m *Image) python(found string) error {
 	python, err := pythonOf(found)
 	if err != nil {
@@ -161,7 +157,7 @@ func (m *Image) python(found string) error {
 	return m.collect(python)
 }
 
-// pythonOf asks a Python where its files are.
+// pythonOf asks a Python for the locations of its files.
 func pythonOf(found string) (python pythonSays, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), asking)
 	defer cancel()
@@ -202,8 +198,7 @@ func (m *Image) collect(python pythonSays) error {
 	return nil
 }
 
-// relativeLibrary is where a Python looks for its library below its prefix:
-// lib/python3.11, or lib64/python3.11.
+// relativeLibrary returns the path of a Python's library relative to its prefix: lib/python3.11 or lib64/python3.11.
 func relativeLibrary(p pythonSays, version string) string {
 	if rel, err := filepath.Rel(p.Prefix, p.Library); err == nil && path.Base(rel) == version && path.Dir(rel) != "." && rel[0] != '.' {
 		return rel

@@ -12,15 +12,14 @@ import (
 	"strings"
 )
 
-// libraries adds to the image what a program or library is linked with, each
-// where the dynamic loader will look for it. dir is where the file is behind the
-// walls.
+// libraries adds the libraries that a program or library is linked with, each at the path where the dynamic loader
+// looks for it. dir is the file's directory in the sandbox.
 func (m *Image) libraries(file, dir string) error {
 	search := append(loaderConfig("/etc/ld.so.conf", 0), standardDirs()...)
 	return m.link(file, dir, search)
 }
 
-// link adds what one ELF file needs, and what that needs.
+// link adds the libraries that one ELF file needs, and recursively those that they need.
 func (m *Image) link(file, dir string, search []string) error {
 	f, err := elf.Open(file)
 	if err != nil {
@@ -74,7 +73,7 @@ func (m *Image) need(name, file, dir string, own, search []string) error {
 	return fmt.Errorf("%s: %w: %s", file, errMissing, name)
 }
 
-// loaderIs says whether a library is the dynamic loader itself.
+// loaderIs reports whether a library is the dynamic loader itself.
 func (m *Image) loaderIs(name string) bool {
 	for target := range m.Sources {
 		if path.Base(target) == name {
@@ -102,7 +101,7 @@ func (m *Image) add(source, target string) error {
 	return err
 }
 
-// loaderOf is the path of the dynamic loader that an ELF file asks for.
+// loaderOf returns the path of the dynamic loader that an ELF file names.
 func loaderOf(f *elf.File) string {
 	for _, p := range f.Progs {
 		if p.Type != elf.PT_INTERP || p.Filesz > 4096 {
@@ -116,7 +115,7 @@ func loaderOf(f *elf.File) string {
 	return ""
 }
 
-// runPaths are the directories that an ELF file itself names.
+// runPaths returns the library directories that an ELF file names.
 func runPaths(f *elf.File) []string {
 	var dirs []string
 	for _, tag := range []elf.DynTag{elf.DT_RPATH, elf.DT_RUNPATH} {
@@ -158,7 +157,7 @@ func loaderConfig(file string, depth int) []string {
 	return dirs
 }
 
-// standardDirs are where loaders look by themselves.
+// standardDirs lists the directories that dynamic loaders search by default.
 func standardDirs() []string {
 	var dirs []string
 	for _, pattern := range []string{"/lib/*-linux-*", "/usr/lib/*-linux-*"} {

@@ -6,20 +6,19 @@ import (
 	"strconv"
 )
 
-// Network is how programs of proxied interpreters reach their proxy.
+// Network describes how programs of proxied interpreters reach their proxy.
 type Network struct {
 	Certificates string // a file with authorities, PEM; the machine's if empty
 }
 
-// CertificatesPath is where authorities are inside of a sandbox.
+// CertificatesPath is the path of the certificate authorities in a sandbox.
 const CertificatesPath = "/etc/ssl/certs/ca-certificates.crt"
 
-// bundles are where systems keep the authorities that they trust.
+// bundles lists the files in which systems keep the certificate authorities that they trust.
 var bundles = []string{CertificatesPath, "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem"}
 
-// Join says how the interpreter learns of a proxy at a port of its own loopback address: its
-// environment, and the file of this machine with the authorities, which is to be at
-// CertificatesPath; none if it is empty. A nil Network adds nothing.
+// Join returns the environment that tells the interpreter about a proxy at a port of its own loopback address, and
+// the file of this machine that must appear at CertificatesPath, or "" if none must. A nil Network adds nothing.
 func (n *Network) Join(env []string, port int) (joined []string, authorities string) {
 	joined = append([]string{}, env...)
 	if n == nil {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Static says why a program cannot be the only file of a sandbox; nil if it can. EM_NONE
-// is any processor.
+// Static returns an error if a program cannot be the only file of a sandbox, for example because it is linked
+// dynamically. With EM_NONE any processor is accepted.
 func Static(file string, processor elf.Machine) error {
 	program, err := elf.Open(file)
 	if err != nil {

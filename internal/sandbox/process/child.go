@@ -21,14 +21,14 @@ import (
 
 const (
 	greeting = 10 * time.Second // in which a child must be ready
-	// brief is how long a program runs whose memory is taken to be what its child
-	// had before: to ask costs as much as the program.
+	// brief is the running time below which the peak memory of a program is assumed to be the child's before.
+	// Measuring it would take as long as the program.
 	brief = 5 * time.Millisecond
 
 	helperThreads = 128
 )
 
-// child is one process.
+// child is one child process.
 type child struct {
 	cmd      *exec.Cmd
 	pipes    *pipes
@@ -71,7 +71,7 @@ func (b *Backend) greeted(k *kind, weak bool) (*child, error) {
 	return b.greet(k, weak, nil)
 }
 
-// greet starts a child that gets code before anything else, if there is any.
+// greet starts a child and sends it code first, unless that is empty.
 func (b *Backend) greet(k *kind, weak bool, code []byte) (*child, error) {
 	c, err := b.start(k, weak)
 	if err != nil {
@@ -96,15 +96,13 @@ func (b *Backend) greet(k *kind, weak bool, code []byte) (*child, error) {
 	return nil, fmt.Errorf("%s did not get ready: %w%s", k.command[0], err, c.complaint())
 }
 
-// refusedWalls says whether a child could not be started because the system
-// does not let it build its walls.
+// refusedWalls reports whether a child failed to start because the system does not let it confine itself.
 func refusedWalls(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) || strings.Contains(err.Error(), ": walls: ")
 }
 
-// Helper starts another role of this program behind the walls of a guest, with
-// most bytes of memory. What it reads and writes is its standard input and
-// output; closing that ends it.
+// Helper starts another role of this program with the confinement of a guest and at most the given bytes of memory.
+// The connection is its standard input and output.
 func (b *Backend) Helper(command []string, most int64) (io.ReadWriteCloser, error) {
 	// Most machines allow the walls; where that is not known yet, to ask first
 	// would make everybody wait for two starts, one after the other.
@@ -175,20 +173,20 @@ func (b *Backend) start(k *kind, weak bool) (*child, error) {
 // Kill ends the child. It is idempotent and does not wait.
 func (c *child) Kill() { _ = c.conn.Close() }
 
-// end is what closing the connection does.
+// end ends the child when its connection is closed.
 func (c *child) end() {
 	c.measure()
 	_ = c.cmd.Process.Kill()
 }
 
-// measure notes what the child has taken.
+// measure records the memory of the child.
 func (c *child) measure() {
 	if time.Since(c.began) > brief {
 		c.peak.note(highWater(c.cmd.Process.Pid))
 	}
 }
 
-// complaint is what the child said of its end, as the tail of a message. It
+// complaint returns what the child's standard error says about its end, in the form of a message's tail. The child
 // must have exited.
 func (c *child) complaint() string {
 	for line := range strings.Lines(c.stderr.String()) {
@@ -208,7 +206,7 @@ func (c *child) Alive() bool {
 	}
 }
 
-// pipes are the connection to a child. Closing them ends it.
+// pipes is the connection to a child. Closing it ends the child.
 type pipes struct {
 	child   *child
 	in, out *os.File
@@ -223,7 +221,7 @@ func (p *pipes) Close() error {
 	return p.in.Close()
 }
 
-// peak is the most memory that a child was seen to use, in bytes.
+// peak is the peak memory of a child, in bytes.
 type peak struct {
 	mu    sync.Mutex
 	bytes int64

@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// attributes put a child into a session of its own.
+// attributes returns the attributes that put a child into a session of its own.
 func attributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// around puts the system's own sandbox around a child.
+// around returns a command that runs the child in the system's own sandbox.
 func around(command []string) *exec.Cmd {
 	program := command[0]
 	if real, err := filepath.EvalSymlinks(program); err == nil {

@@ -10,15 +10,13 @@ import (
 
 const hasWalls = true
 
-// userOf is the user that a child changes to behind its walls; 0 if it stays who
-// it is from the beginning.
+// userOf returns the user that a confined child changes to, or 0 if it keeps the user it starts with.
 func userOf(weak bool) int { return confine.User(weak) }
 
 func attributes(weak bool) *syscall.SysProcAttr { return confine.Attributes(weak) }
 
-// sameProgram is the path to start for path. For that of this very program it is
-// what this process runs, also after an upgrade has put another in its place:
-// host and guest must be of one version.
+// sameProgram returns the path to start for path. If path is this program, that is the file which this process runs,
+// even after an upgrade has replaced it: host and guest must have the same version.
 func sameProgram(path string) string {
 	const running = "/proc/self/exe"
 	own, err := os.Executable()
@@ -31,7 +29,7 @@ func sameProgram(path string) string {
 	return running
 }
 
-// remedy says why this machine refuses the walls, and the command that mends it.
+// remedy returns the reason why this machine refuses the confinement, and a hint with the command that fixes it.
 func remedy(failure string) (cause, hint string) {
 	reading := func(file string) string {
 		data, _ := os.ReadFile(file)

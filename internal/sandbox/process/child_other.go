@@ -2,7 +2,7 @@
 
 package process
 
-// There are no walls here: a child has what its runtime gives it.
+// hasWalls is false: on this system a child is confined only by its runtime.
 const hasWalls = false
 
 func userOf(bool) int { return 0 }

@@ -14,8 +14,8 @@ import (
 	"retort/internal/sandbox/hostcmd"
 )
 
-// plan is the walls around a command: its own file, the libraries that it is linked with, a
-// few devices and an empty /tmp.
+// plan returns the confinement of a command: it sees its own file, the libraries that it is linked with, a few
+// devices and an empty /tmp.
 func plan(c *hostcmd.Command, args []string) (confine.Plan, error) {
 	image, err := c.Image()
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *childSandbox) Start(ctx context.Context, c sandbox.Command) (sandbox.En
 	return b.command(ctx, &kind{command: b.kinds[quickjs].command, plan: plan}, c, limits)
 }
 
-// enter begins something that Close of the backend waits for, if the program still runs.
+// enter registers work that Close of the backend must wait for. It returns an error if the program no longer runs.
 func (s *childSandbox) enter() (limits core.Limits, leave func(), refused *core.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,15 +122,14 @@ func (b *Backend) command(whole context.Context, k *kind, c sandbox.Command, lim
 	return ended, hostcmd.Unstarted(c.Name, ended)
 }
 
-// errFull is why a command is ended that fills the workspace.
+// errFull is the reason for ending a command that fills the workspace.
 var errFull = errors.New("the workspace is full (resourceLimits.disk)")
 
-// measureEvery is how often folders are measured that a command writes to. What it writes
-// meanwhile is beyond the quota.
+// measureEvery is the interval at which writable folders are measured. A command can exceed the quota by what it
+// writes in this time.
 const measureEvery = 250 * time.Millisecond
 
-// watchFolders looks again and again whether folders have come to hold too much, and ends who
-// fills them.
+// watchFolders measures folders periodically and ends the command that fills them.
 func watchFolders(full func() bool, cancel context.CancelCauseFunc) (stop func()) {
 	if full == nil {
 		return func() {}

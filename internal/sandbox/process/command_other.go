@@ -9,7 +9,7 @@ import (
 	"retort/internal/sandbox/hostcmd"
 )
 
-// Start implements sandbox.Commander; there are no walls for commands here.
+// Start implements sandbox.Commander. It returns an error: commands cannot be confined on this system.
 func (s *childSandbox) Start(context.Context, sandbox.Command) (sandbox.Ended, error) {
 	return sandbox.Ended{}, hostcmd.Refuse("programs start commands on Linux only, behind its walls")
 }

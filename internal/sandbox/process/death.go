@@ -18,7 +18,7 @@ const (
 	restartHint = effects + "; run it again, in smaller steps"
 )
 
-// explain says how a program ended whose child went away by itself.
+// explain sets the end of a program whose child exited by itself.
 func (s *childSandbox) explain(end *wire.End, p core.Program) {
 	c := s.child
 	<-c.exited
@@ -36,7 +36,7 @@ func (s *childSandbox) explain(end *wire.End, p core.Program) {
 	}
 }
 
-// death words the end of a child that broke no limit.
+// death returns the error for the end of a child that exceeded no limit.
 func (s *childSandbox) death(state *os.ProcessState, stderr, file string) *core.Error {
 	words := "(" + state.String() + ")" + s.child.complaint()
 	switch signalOf(state) {
@@ -52,8 +52,8 @@ func (s *childSandbox) death(state *os.ProcessState, stderr, file string) *core.
 	return e.WithHint(restartHint)
 }
 
-// crash words a fault in a runtime, which a program can cause: its stack has an
-// end that not every runtime sees coming.
+// crash returns the error for a crash of the runtime. A program can cause one: not every runtime detects that its
+// stack is exhausted.
 func (s *childSandbox) crash(words, stderr, file string) *core.Error {
 	line, deep := 0, false
 	if s.kind.crashed != nil {
@@ -69,7 +69,7 @@ func (s *childSandbox) crash(words, stderr, file string) *core.Error {
 	return e
 }
 
-// signalOf is the signal that ended a process; -1 if none did.
+// signalOf returns the signal that ended a process, or -1.
 func signalOf(state *os.ProcessState) syscall.Signal {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {
@@ -78,7 +78,7 @@ func signalOf(state *os.ProcessState) syscall.Signal {
 	return status.Signal()
 }
 
-// processorTime is what a program may use of all processors together.
+// processorTime returns the total processor time that a program may use on all processors.
 func processorTime(l core.Limits) time.Duration {
 	return l.Computing.Truncate(time.Second)*2 + 10*time.Second
 }

@@ -10,24 +10,23 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// What is added to a guest's command line.
+// Arguments that are added to a guest's command line.
 const (
-	// CompileArgument has it write its harness, compiled, to its standard output
-	// and end.
+	// CompileArgument makes the guest write its compiled harness to standard output and exit.
 	CompileArgument = "compile"
-	// CompiledArgument has it wait for that in the first frame.
+	// CompiledArgument makes the guest wait for its compiled harness in the first frame.
 	CompiledArgument = "compiled"
 )
 
-// compiledHarness is what all children of a kind begin with, in the form to which their
-// runtime compiles it. It is made by a child in which no program ever runs.
+// compiledHarness is the harness of a kind in the form to which its runtime compiles it. All children of the kind
+// start with it. It is made by a child in which no program ever runs.
 type compiledHarness struct {
 	children atomic.Int64 // started so far
 	code     atomic.Pointer[[]byte]
 }
 
-// compiled is the compiled harness of k; nil if there is none. The second child
-// has it made in the background: who runs one program has no use for it.
+// compiled returns the compiled harness of k, or nil if there is none. Starting the second child has it made in the
+// background: a user who runs one program does not need it.
 func (b *Backend) compiled(k *kind, weak bool) []byte {
 	if k.harness == nil {
 		return nil
@@ -63,7 +62,7 @@ func (b *Backend) compile(k *kind, weak bool) ([]byte, error) {
 	return code, nil
 }
 
-// with is k with one more argument for its guest.
+// with returns k with one more argument for its guest.
 func (k *kind) with(argument string) *kind {
 	c := *k
 	if len(c.plan.Argv) > 0 {

@@ -14,22 +14,19 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// Interpreter is a runtime that programs of the machine's give. Its name is also
-// that of the walls' profile, and its harness what confine.Enter is given in the child.
+// Interpreter is a runtime that is installed on the machine. Its name is also the name of its confinement profile.
+// Its harness is what confine.Enter receives in the child.
 type Interpreter = interpreter.Interpreter
 
 const (
-	// maxDescriptors is how many descriptors an interpreter may have.
+	// maxDescriptors bounds the descriptors of an interpreter.
 	maxDescriptors = 256
-	// temporary is the size of /tmp, in bytes. It is memory.
+	// temporary is the size of /tmp, in bytes. It counts as memory.
 	temporary = 64 << 20
 )
 
-// interpreted is a kind of children that become an interpreter, which is looked for
-// when it is first needed.
-//
-// dir gives a directory for harnesses where there are no walls around files; it
-// is empty where there are.
+// interpreted returns the kind of children that become an interpreter. The interpreter is looked for on first use.
+// dir returns the directory for harnesses if children have no file system of their own, and else "".
 func interpreted(i Interpreter, guest []string, dir func() (string, error), network *interpreter.Network) *kind {
 	k := &kind{runtime: i.Runtime, command: guest, native: true, exhausted: i.Exhausted, crashed: i.Crashed}
 	if i.Compiles {
@@ -73,8 +70,8 @@ func mounts(m *interpreter.Image) []confine.Mount {
 	return list
 }
 
-// bare is the plan for walls without a file system: everything is where it is on
-// the machine, and the harness lies in a directory that is made for it.
+// bare returns the plan for a confinement without a file system of its own: all files are at their places on the
+// machine, and the harness is in a directory made for it.
 func bare(i Interpreter, p confine.Plan, dir string) (confine.Plan, error) {
 	p.Harness = filepath.Join(dir, i.Runtime)
 	if err := os.Mkdir(p.Harness, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -10,36 +10,34 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// kind is a sort of children: what they run, and behind which walls.
+// kind describes a kind of children: what they run and how they are confined.
 type kind struct {
 	runtime string
 	command []string // of the child: this program again
 	plan    confine.Plan
 	pool    *warmpool.Pool[*child]
-	// harness is nil if its guest cannot compile it.
+	// harness is the compiled harness. It is nil if the guest cannot compile it.
 	harness *compiledHarness
-	// native says that the kernel and the walls are all that holds programs of
-	// this runtime, which could otherwise do what any program can.
+	// native is set if only the kernel and the confinement restrict programs of this runtime, which could otherwise
+	// do what any process can.
 	native bool
-	// exhausted tells by what the runtime said on its standard error that it
-	// ended for want of memory.
+	// exhausted reports whether the runtime's standard error says that it ran out of memory.
 	exhausted func(stderr string) bool
-	// crashed is Interpreter.Crashed; nil where there is none.
+	// crashed is Interpreter.Crashed, or nil.
 	crashed func(stderr, file string) (line int, deep bool)
-	// find completes what is known of an interpreter, once; nil if nothing is
-	// to be found. Its errors are *core.Error.
+	// find completes the description of an interpreter. It is called once, and is nil if nothing must be found. Its
+	// errors are *core.Error.
 	find func() error
 }
 
 const (
-	// maxFiles is how many descriptors a built-in guest may have; it needs ten.
+	// maxFiles bounds the descriptors of a built-in guest. It needs ten.
 	maxFiles = 64
-	// maxThreads is how many threads a built-in guest may have; it needs seven.
+	// maxThreads bounds the threads of a built-in guest. It needs seven.
 	maxThreads = 32
 )
 
-// builtin is the guest in this binary, and what else of this binary runs behind
-// the walls.
+// builtin returns the kind of children that run this binary: the built-in guest and its other confined roles.
 func builtin(command []string) *kind {
 	return &kind{
 		runtime: quickjs, command: command, exhausted: goExhausted,
@@ -47,12 +45,12 @@ func builtin(command []string) *kind {
 	}
 }
 
-// goExhausted is for programs in Go.
+// goExhausted is the exhausted function for Go programs.
 func goExhausted(stderr string) bool {
 	return strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory")
 }
 
-// found says why a kind cannot be used, after looking for it.
+// found completes the kind and returns an error if it cannot be used.
 func (k *kind) found() error {
 	if k.find == nil {
 		return nil
@@ -60,9 +58,8 @@ func (k *kind) found() error {
 	return k.find()
 }
 
-// cmd is how a child of kind k is started, with the descriptor that its plan is
-// to be written to, and the one over which its listener comes if it has a network. Where there
-// are no walls it starts as it is.
+// cmd returns the command that starts a child of this kind, the file to which its plan must be written, and the file
+// over which it sends its listener if it has a network. Without confinement both files are nil.
 func (k *kind) cmd(weak bool) (cmd *exec.Cmd, plan, listener *os.File, err error) {
 	if !hasWalls {
 		cmd = around(k.command)
@@ -88,8 +85,8 @@ func (k *kind) cmd(weak bool) (cmd *exec.Cmd, plan, listener *os.File, err error
 	return cmd, write, listener, nil
 }
 
-// tell writes the plan for a child that is about to be started, and closes what
-// it is written to when it has been read or nobody is left to read it.
+// tell writes the plan for a child that is about to be started. It closes the file when the plan has been read or the
+// child is gone.
 func (k *kind) tell(to *os.File, weak bool) {
 	if to == nil {
 		return

@@ -16,28 +16,24 @@ import (
 )
 
 const (
-	// lookMost and lookLeast are the times between two looks at a child: the nearer it is to its
-	// limit, the sooner it is looked at. fastest is how many bytes a process is taken to fill in
-	// a nanosecond.
+	// lookMost and lookLeast bound the time between two measurements of a child. The nearer the child is to its
+	// limit, the shorter it is. fastest is the number of bytes that a process is assumed to fill in a nanosecond.
 	lookMost, lookLeast = 20 * time.Millisecond, time.Millisecond
 	fastest             = 4
-	// computedEvery is the time between two readings of the processor time.
+	// computedEvery is the interval at which the processor time is read.
 	computedEvery = 100 * time.Millisecond
-	// stuck is how long a child may stay where it cannot map any more.
+	// stuck is how long a child may be unable to map more memory before it is killed.
 	stuck = 500 * time.Millisecond
-	// beside is what a process may have beyond what it had when its program came and the
-	// program's own memory: garbage that its runtime has not collected yet, and copies of what
-	// it sends and receives.
+	// beside is the memory that a process may use in addition to its baseline and the program's limit, in bytes:
+	// garbage that its runtime has not collected yet, and copies of data that it sends and receives.
 	beside = 64 << 20
-	// spare is what a process may map beyond what it may have resident: stacks of threads, and
-	// what an allocator takes in larger pieces than it needs. helperSpare is that of a process
-	// that is not a guest.
+	// spare is the number of bytes that a process may map beyond its resident memory: stacks of threads, and the
+	// large blocks of an allocator. helperSpare is the same for a process that is not a guest.
 	spare, helperSpare = 256 << 20, 1 << 30
 )
 
-// footing is the memory of a child when its program comes, in bytes. What a
-// runtime maps and does not use differs by gigabytes, so all limits are counted
-// from there.
+// footing is the memory of a child when its program arrives, in bytes. All limits are relative to it, because the
+// memory that runtimes map without using it differs by gigabytes.
 type footing struct {
 	data     int64 // mapped for data
 	own      int64 // resident, and its own
@@ -45,15 +41,14 @@ type footing struct {
 	threads  int
 }
 
-// foresee bounds a child for a program that it will probably get. It takes part
-// of a millisecond, in which nobody waits yet.
+// foresee sets the limits of the program that a child will probably get. It takes part of a millisecond, at a time
+// when no program waits for the child.
 func (c *child) foresee(l core.Limits, threads int) {
 	c.footing, c.foreseen = footingOf(c.cmd.Process.Pid), l
 	c.group.Limit(c.footing.own+allowance(l), l, threads)
 }
 
-// limit sets the limits of one program, as a backstop: the guest's runtime and
-// the watcher come first.
+// limit sets the limits of one program. They are a backstop: the guest's runtime and the watcher act first.
 func (c *child) limit(l core.Limits, threads int) {
 	if f := c.foreseen; f.Memory != l.Memory || f.Result != l.Result || f.CPU != l.CPU {
 		c.foresee(l, threads)
@@ -63,7 +58,7 @@ func (c *child) limit(l core.Limits, threads int) {
 	setLimit(pid, unix.RLIMIT_CPU, uint64(processorTime(l)/time.Second))
 }
 
-// before is the memory that the child had resident before its program came.
+// before returns the resident memory of the child before its program arrived.
 func (c *child) before() int64 { return c.footing.resident }
 
 // limitHelper bounds the memory of a process that is not a guest.
@@ -75,12 +70,11 @@ func setLimit(pid, resource int, most uint64) {
 	_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil) // the child may be gone
 }
 
-// allowance is how much more memory a child may have resident than when its program came.
+// allowance returns the resident memory that a child may use in addition to its baseline.
 func allowance(l core.Limits) int64 { return l.Memory + beside }
 
-// watch cancels the program when its child uses more memory, processor time or threads than it may.
-// The runtime's own limits come first, and those of the control group; these hold when those do not. stop
-// ends the watch and waits for its end.
+// watch cancels the program when its child exceeds its memory, processor time or threads. It is a backstop: the
+// runtime's own limits and those of the control group act first. stop ends the watch and waits for its end.
 func (c *child) watch(l core.Limits, threads int, cancel context.CancelCauseFunc) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -120,8 +114,8 @@ func (c *child) watch(l core.Limits, threads int, cancel context.CancelCauseFunc
 	}
 }
 
-// exceeded returns why a child has to be killed, or nil. left is the number of bytes below its limit of memory, and
-// full the time for which it could not map memory.
+// exceeded returns the reason to kill a child, or nil. left is the number of bytes below its memory limit, and full
+// the time for which it could not map memory.
 func exceeded(left int64, full time.Duration, threads, mostThreads int, l core.Limits) error {
 	switch {
 	case left < 0 || full > stuck:
@@ -132,7 +126,7 @@ func exceeded(left int64, full time.Duration, threads, mostThreads int, l core.L
 	return nil
 }
 
-// overcomputed returns why a child is ended that has computed for so long; nil if it is not.
+// overcomputed returns the reason to end a child that has used too much processor time, or nil.
 func overcomputed(computed time.Duration, l core.Limits) error {
 	if computed > l.Computing {
 		return wire.ComputingStop(l.Computing)
@@ -145,10 +139,11 @@ func untilLook(left int64) time.Duration {
 	return min(max(time.Duration(left/fastest), lookLeast), lookMost)
 }
 
-// measures says that watch ends programs that compute for too long.
+// measures reports that watch ends programs that use too much processor time.
 const measures = true
 
-// processorTimeOf is how long the threads of a process have run, the ended ones too; 0 if it is gone.
+// processorTimeOf returns the processor time of all threads of a process, including those that have ended, or 0 if
+// the process is gone.
 func processorTimeOf(pid int) time.Duration {
 	const ticks = 100 // in a second, by the interface of the kernel
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -164,25 +159,23 @@ func processorTimeOf(pid int) time.Duration {
 	return time.Duration(user+system) * time.Second / ticks
 }
 
-// atCeiling says that a process with so many bytes of data cannot map any more.
-// One that stays there may never end: when there is no memory for an integer,
-// CPython tries for ever to raise the exception that says so.
+// atCeiling reports whether a process with data bytes of data cannot map any more. Such a process may never end:
+// without memory for an integer, CPython retries for ever to raise the MemoryError.
 func atCeiling(pid int, data int64) bool {
 	const least = 1 << 20 // what allocators ask for at a time
 	var most unix.Rlimit
 	return data > 0 && unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &most) == nil && uint64(data)+least > most.Cur
 }
 
-// outgrew says of a child that has ended whether it had more memory than its
-// program might have: then that is why it crashed, whatever it died of.
+// outgrew reports whether a child that has ended had exceeded its program's memory limit. If so, that is why it
+// crashed, whatever the exit status says.
 func (c *child) outgrew(l core.Limits) bool {
 	usage, ok := c.cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	return ok && usage.Maxrss<<10-c.footing.resident > l.Memory
 }
 
-// footingOf looks at a process, of which nothing is known if it is gone. What it
-// shares with others, such as the pages of this very program, is not its own;
-// memory that it could share with children is.
+// footingOf measures a process; the result is zero if it is gone. Pages shared with other files or processes, such as
+// those of this program, are not its own. Memory that it could share with children is.
 func footingOf(pid int) footing {
 	m := statusOf(pid)
 	return footing{data: m["VmData"], own: m["RssAnon"] + m["RssShmem"], resident: m["VmRSS"], threads: int(m["Threads"])}
@@ -212,6 +205,5 @@ func statusOf(pid int) map[string]int64 {
 	return numbers
 }
 
-// highWater is the most memory that a process has had resident, of which its
-// program's pages are a part.
+// highWater returns the peak resident memory of a process, including the pages of its program.
 func highWater(pid int) int64 { return statusOf(pid)["VmHWM"] }

@@ -20,7 +20,7 @@ func (*child) before() int64            { return 0 }
 func limitHelper(int, int64)            {}
 func highWater(int) int64               { return 0 }
 
-// measures says that wire.Serve has to tell when a program has computed for too long.
+// measures reports that watch does not measure processor time, so that wire.Serve must.
 const measures = false
 
 func (c *child) watch(core.Limits, int, context.CancelCauseFunc) (stop func()) { return func() {} }

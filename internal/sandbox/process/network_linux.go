@@ -14,7 +14,7 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// maxConnections is how many of a program's connections are taken at once.
+// maxConnections bounds the concurrent connections of a program.
 const maxConnections = 128
 
 // join adds a network to a plan.
@@ -26,15 +26,15 @@ func join(n *interpreter.Network, p *confine.Plan) {
 	}
 }
 
-// networked gives a child the right to raise the loopback device of its own namespace, where
-// it keeps no other over exec.
+// networked gives a child the capability to bring up the loopback device of its own namespace. The child keeps no
+// other capability over exec.
 func networked(a *syscall.SysProcAttr) {
 	if len(a.AmbientCaps) > 0 {
 		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_NET_ADMIN)
 	}
 }
 
-// descriptorPair is a way for descriptors from a child (far) to here (near).
+// descriptorPair returns a socket pair for sending descriptors from a child (far) to this process (near).
 func descriptorPair() (near, far *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -49,7 +49,7 @@ func closeFile(f *os.File) {
 	}
 }
 
-// received is the listener that a child has sent before it was ready; nil if it has none.
+// received returns the listener that a child sent before it was ready, or nil.
 func (c *child) received() net.Listener {
 	if c.listener == nil {
 		return nil
@@ -90,8 +90,8 @@ func listenerIn(control []byte) net.Listener {
 	return l
 }
 
-// lead leads the connections that the program opens to its proxy to h, if it is one, until
-// shut is called, which returns when none is left.
+// lead passes the connections that the program opens to its proxy to h, if h is a Proxy. shut stops this and returns
+// when no connection is left.
 func (c *child) lead(h sandbox.Host) (shut func()) {
 	l := c.received()
 	if l == nil {

@@ -15,19 +15,17 @@ import (
 const (
 	// parseTime is how long a child may take to parse one program.
 	parseTime = 5 * time.Second
-	// parsedFor is how long a child that has parsed a program waits to run it,
-	// and maxParsed how many may.
+	// parsedFor is how long a child that has parsed a program waits to run it. maxParsed bounds these children.
 	parsedFor = 2 * time.Second
 	maxParsed = 8
-	// longCode is from how many bytes on a program takes a while to be parsed, on
-	// one core, and to be judged, on another; longBreather is the while.
+	// longCode is the size in bytes from which parsing and checking a program take noticeable time on two cores.
+	// longBreather is how long the pool then waits before it starts another child.
 	longCode     = 16 << 10
 	longBreather = 60 * time.Millisecond
 )
 
-// Parse has a fresh child of a runtime say what is in code, see wire.Parse. The
-// child may run that very program next, and no other: what hostile code makes of
-// a parser stays with it. Errors are *core.Error or the context's.
+// Parse lets a new child of a runtime parse code, see wire.Parse. This child may later run exactly that program and
+// no other, so hostile code that takes over the parser affects only itself. Errors are *core.Error or the context's.
 func (b *Backend) Parse(ctx context.Context, runtime, code string) (core.Parsed, error) {
 	s, err := b.Prepare(ctx, sandbox.Spec{Runtime: runtime, Limits: core.DefaultLimits()})
 	if err != nil {
@@ -61,13 +59,13 @@ func (b *Backend) Parse(ctx context.Context, runtime, code string) (core.Parsed,
 	}}, nil
 }
 
-// outcome is how compiling ended.
+// outcome is the result of compiling.
 type outcome struct {
 	told json.RawMessage
 	err  error
 }
 
-// unparsed ends a sandbox that could not parse a program, and says why.
+// unparsed closes a sandbox that could not parse a program and returns the reason.
 func (s *childSandbox) unparsed(ctx, limited context.Context) error {
 	_ = s.Close()
 	switch {
@@ -81,7 +79,7 @@ func (s *childSandbox) unparsed(ctx, limited context.Context) error {
 		WithHint("build nested values and long expressions in several statements")
 }
 
-// parsed are children that have parsed a program and done nothing else.
+// parsed holds children that have parsed a program and done nothing else.
 type parsed struct {
 	within time.Duration // how long a child is kept; parsedFor except in tests
 
@@ -96,7 +94,7 @@ type waiting struct {
 	end           *time.Timer
 }
 
-// keep lets a child wait for the program that it has parsed.
+// keep stores a child until the program that it has parsed is run.
 func (p *parsed) keep(runtime, code string, c *child) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,8 +111,7 @@ func (p *parsed) keep(runtime, code string, c *child) {
 	p.list = append(p.list, w)
 }
 
-// take gives out the child that has parsed the program of a sandbox, nil if there
-// is none.
+// take returns the child that has parsed the program of a sandbox, or nil.
 func (p *parsed) take(s sandbox.Spec) *child {
 	p.mu.Lock()
 	var found *waiting

@@ -28,8 +28,8 @@ const (
 	weakly  = name + " (weak)"
 )
 
-// Fallback says what may run where the system refuses the walls, behind what is
-// left: Landlock, an allow list of system calls, and limits.
+// Fallback says what may run if the system refuses full confinement. The child is then restricted by Landlock, the
+// allow list of system calls, and limits.
 type Fallback string
 
 // The fallbacks.
@@ -41,37 +41,34 @@ const (
 
 // Options configure a Backend. The zero value is a good default.
 type Options struct {
-	// Command starts a guest that speaks package wire on its standard input
-	// and output. Empty means this binary with the argument "guest". A first
-	// argument "walls" before the others has it call confine.Enter first.
+	// Command starts a guest that speaks package wire on its standard input and output. Empty means this binary with
+	// the argument "guest". With an additional first argument "walls" it must call confine.Enter first.
 	Command []string
-	// Compiles says that Command understands CompileArgument and CompiledArgument.
+	// Compiles is set if Command supports CompileArgument and CompiledArgument.
 	Compiles bool
-	// Warm is how many children wait for programs while little is asked for:
-	// 2 if zero, none if negative.
+	// Warm is the number of children that wait for programs under low load. Zero means 2; a negative number means
+	// none.
 	Warm int
-	// MaxWarm is how many may wait when much is asked for: 8 if zero.
+	// MaxWarm is the number of children that may wait under load. Zero means 8.
 	MaxWarm int
-	// Once says that a single program is expected: a child that is taken is not replaced. Lazy says
-	// that none is expected: no child is started before a caller asks for one.
+	// Once is set if only one program is expected: a child that is taken is not replaced. Lazy is set if none is
+	// expected: no child is started before the first request.
 	Once, Lazy bool
-	// Limits are those that most programs have: children that wait are bounded
-	// by them. Zero fields mean the defaults.
+	// Limits are the limits that most programs have. They are set for waiting children. Zero fields mean the
+	// defaults.
 	Limits core.Limits
-	// Fallback is what may run without walls.
+	// Fallback says what may run without full confinement.
 	Fallback Fallback
 	// Network, unless it is nil, gives programs of proxied interpreters a way to an
 	// sandbox.Proxy, if their Host is one.
 	Network *interpreter.Network
-	// Interpreters are runtimes that the machine may have. Their children are
-	// started when they are first needed.
+	// Interpreters lists the runtimes that the machine may have. Their children are started on first use.
 	Interpreters []Interpreter
-	// Commands are what programs can start, each in a sandbox of its own.
+	// Commands lists the host commands that programs can start. Each runs in a sandbox of its own.
 	Commands hostcmd.Set
 }
 
-// Backend is an sandbox.Backend of child processes. It is safe for use by
-// several goroutines.
+// Backend is a sandbox.Backend of child processes. It is safe for concurrent use.
 type Backend struct {
 	kinds    map[string]*kind
 	fallback Fallback
@@ -96,7 +93,7 @@ type Backend struct {
 	children sync.WaitGroup // that have been started and not yet waited for
 }
 
-// state is what a machine allows.
+// state is what the machine allows.
 type state struct {
 	weak    bool        // there are no namespaces, and the fallback allows that
 	refusal *core.Error // nothing can run
@@ -105,8 +102,7 @@ type state struct {
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New makes a Backend and starts to warm children in the background. Close
-// must be called.
+// New makes a Backend and starts children in the background. The caller must close it.
 func New(o Options) *Backend { return newBackend(o, procgroup.OpenGroups()) }
 
 func newBackend(o Options, g *procgroup.Groups) *Backend {
@@ -138,7 +134,7 @@ func newBackend(o Options, g *procgroup.Groups) *Backend {
 	return b
 }
 
-// open gives a kind its pool.
+// open creates the pool of a kind.
 func (b *Backend) open(k *kind, o Options) {
 	warm, most := o.Warm, o.MaxWarm
 	if warm == 0 {
@@ -154,7 +150,7 @@ func (b *Backend) open(k *kind, o Options) {
 	k.pool = warmpool.NewPool(warmpool.PoolOptions[*child]{Start: func() (*child, error) { return b.spawn(k) }, Least: warm, Most: max(warm, most), Lazy: k.native || o.Lazy, Once: o.Once})
 }
 
-// probe finds out what the machine allows, by trying it.
+// probe tries what the machine allows.
 func (b *Backend) probe() state {
 	k := b.kinds[quickjs]
 	c, err := b.greeted(k, false)
@@ -178,7 +174,7 @@ func (b *Backend) probe() state {
 // Capabilities implements sandbox.Backend.
 func (b *Backend) Capabilities() sandbox.Capabilities { return b.have() }
 
-// look finds out what the backend can do. What is installed later is not noticed.
+// look finds the capabilities of the backend. It does not notice what is installed later.
 func (b *Backend) look(interpreters []Interpreter) sandbox.Capabilities {
 	defer close(b.looked)
 	found := b.check()
@@ -205,8 +201,8 @@ func (b *Backend) look(interpreters []Interpreter) sandbox.Capabilities {
 	return have
 }
 
-// harnesses is a directory for the harnesses of interpreters that have no file
-// system of their own, empty if they have. Close removes it.
+// harnesses returns the directory for harnesses of interpreters without a file system of their own, or "" if they
+// have one. Close removes it.
 func (b *Backend) harnesses() (string, error) {
 	if !b.check().weak {
 		return "", nil
@@ -256,8 +252,7 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox,
 	return sandbox, nil
 }
 
-// haveSoon is Capabilities for somebody who may not want to wait for what it
-// tries.
+// haveSoon is Capabilities with a context, for callers that may stop waiting for what it tries.
 func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	select {
 	case <-b.looked:
@@ -274,7 +269,7 @@ func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	}
 }
 
-// expect takes note of a child that is not ready yet, so that Close ends it.
+// expect registers a child that is not ready yet, so that Close ends it.
 func (b *Backend) expect(c *child) (done func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -333,5 +328,5 @@ func (b *Backend) forget(s *childSandbox) {
 	delete(b.running, s)
 }
 
-// rootDir is where children run: not in a directory that means something.
+// rootDir is the working directory of children. It holds nothing of importance.
 func rootDir() string { return filepath.VolumeName(os.TempDir()) + string(filepath.Separator) }

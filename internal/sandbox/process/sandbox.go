@@ -74,12 +74,11 @@ func (s *childSandbox) begin(cancel context.CancelCauseFunc) error {
 	return nil
 }
 
-// lull is how long a child stays that has nothing to do any more: to tear it down
-// takes a processor that whoever waits for the answer needs. It is less than a
-// breather, so that it has gone before the next one comes.
+// lull is how long an idle child stays before it exits. Tearing it down takes a processor that the reader of the
+// answer needs. It is shorter than the pool's pause, so that the child is gone before the next one is started.
 const lull = 5 * time.Millisecond
 
-// part has the child go, if it has not.
+// part lets the child exit. It is idempotent.
 func (s *childSandbox) part() {
 	s.child.measure()
 	s.mu.Lock()

@@ -14,8 +14,8 @@ const (
 	scratchLock = "lock" // within; whoever holds it uses the directory
 )
 
-// scratch is a directory of this engine's that children can read. One that was
-// killed leaves its directory behind; the next removes it.
+// scratch is a directory of this engine that children can read. An engine that is killed leaves its directory behind,
+// and the next one removes it.
 type scratch struct {
 	dir  string
 	lock *os.File // held as long as the engine lives, in whatever way it ends

@@ -2,7 +2,7 @@
 
 package process
 
-// scratch is for interpreters without walls, which there are on Linux only.
+// scratch is a stub: interpreters without full confinement exist only on Linux.
 type scratch struct{ dir string }
 
 func newScratch() (scratch, error) { return scratch{}, nil }

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// seatbelt is the profile of macOS's sandbox-exec for the built-in guest: what is
-// not allowed here is denied. The guest reads what it is made of and speaks over
-// the descriptors that it was given; there is no network, no file to write, no
-// other process to see or signal, and no service to ask.
+// seatbelt returns the profile for macOS's sandbox-exec with the built-in guest. What it does not allow is denied.
+// The guest can read its own files and use the descriptors that it was given. It has no network, no file to write, no
+// access to other processes or signals to them, and no services.
 func seatbelt(program string) string {
 	literal := func(path string) string { return fmt.Sprintf("(literal %s)", schemeString(path)) }
 	subpath := func(path string) string { return fmt.Sprintf("(subpath %s)", schemeString(path)) }

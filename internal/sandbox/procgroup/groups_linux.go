@@ -50,16 +50,16 @@ func OpenGroups() *Groups {
 	return openV2(own, string(mounts))
 }
 
-// home is where this process was before it made groups, as /proc/PID/cgroup tells it. Later that
-// may tell of a group of a child: it speaks for the process's first thread, which may be the one
-// that starts children.
+// home is the group in which this process was before it made groups, as /proc/PID/cgroup reported it. That file may
+// later report the group of a child: it describes the process's first thread, which may be the one that starts
+// children.
 var home = sync.OnceValues(func() (string, error) {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	return string(own), err
 })
 
-// lingering is how long processes of engines that were killed are waited for: the kernel may have
-// told them already, and takes a while to end them.
+// lingering is how long to wait for processes of killed engines. The kernel may have signalled them already, but they
+// take a while to end.
 const lingering = 3 * time.Second
 
 // prefix begins the names of the engine's directories; its process id follows.
@@ -107,9 +107,8 @@ func openV2(own, mounts string) *Groups {
 	return &Groups{version: 2, dirs: map[string]string{"memory": dir}}
 }
 
-// delegates says whether a group passes its memory controller on. Where it does
-// not yet and could, it is told to, which asks for a group without processes of
-// its own: nobody but the engine may be in it.
+// delegates reports whether a group has its memory controller enabled for its children. If it is not enabled,
+// delegates tries to enable it. That requires a group without processes of its own: only the engine may be in it.
 func delegates(dir string) bool {
 	passed, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
 	if err != nil {
@@ -132,8 +131,7 @@ func delegates(dir string) bool {
 	return write(dir, "cgroup.subtree_control", "+memory +pids +cpu") == nil || write(dir, "cgroup.subtree_control", "+memory") == nil
 }
 
-// claim makes the engine's directory below parent, and removes those of engines
-// that were killed.
+// claim creates the engine's directory below parent and removes those of killed engines.
 func claim(parent string, within time.Duration) (string, error) {
 	late := time.Now().Add(within)
 	stale, _ := filepath.Glob(filepath.Join(parent, prefix+"[0-9]*"))
@@ -154,8 +152,7 @@ func claim(parent string, within time.Duration) (string, error) {
 	return dir, err
 }
 
-// removeGroup removes a group and those below it, unless somebody is in one. Groups have no files
-// to remove.
+// removeGroup removes a group and those below it, unless one of them has a process. Groups have no files to remove.
 func removeGroup(dir string) (gone bool) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -167,7 +164,7 @@ func removeGroup(dir string) (gone bool) {
 	return err == nil || errors.Is(err, os.ErrNotExist)
 }
 
-// Close removes the engine's groups. Nobody may be in them any more.
+// Close removes the engine's groups. They must not have any processes.
 func (g *Groups) Close() {
 	if g == nil {
 		return
@@ -177,13 +174,13 @@ func (g *Groups) Close() {
 	}
 }
 
-// Group is the group of one child; nil is none.
+// Group is the control group of one child. A nil Group does nothing.
 type Group struct {
 	*Groups
 	dirs map[string]string // controller → the child's directory
 }
 
-// Add makes a group for a child that is yet to be born.
+// Add makes a group for a child that will be started later.
 func (g *Groups) Add() *Group {
 	if g == nil {
 		return nil
@@ -203,8 +200,8 @@ func (g *Groups) Add() *Group {
 	return one
 }
 
-// bear has start, which forks, give birth to a child in the group. The thread is
-// the caller's alone. It reports whether the child is in the group.
+// bear calls start, which forks, so that the child is created in the group. The caller must have locked its goroutine
+// to the thread. inside reports whether the child is in the group.
 func (o *Group) bear(attributes *syscall.SysProcAttr, start func() error) (inside bool, err error) {
 	switch {
 	case o == nil:
@@ -223,7 +220,7 @@ func (o *Group) bear(attributes *syscall.SysProcAttr, start func() error) (insid
 	return true, start()
 }
 
-// enter moves the calling thread into the group, as far as it can.
+// enter moves the calling thread into the group, as far as possible.
 func (o *Group) enter() (inside bool) {
 	for controller, dir := range o.dirs {
 		if write(dir, "tasks", "0") != nil {
@@ -234,14 +231,14 @@ func (o *Group) enter() (inside bool) {
 	return o.dirs["memory"] != ""
 }
 
-// leave moves the calling thread back to where the engine is.
+// leave moves the calling thread back to the engine's group.
 func (o *Group) leave() {
 	for controller := range o.dirs {
 		_ = write(o.homes[controller], "tasks", "0")
 	}
 }
 
-// Words say what bounds a child.
+// Words describes what limits a child.
 func (o *Group) Words() string {
 	if o == nil {
 		return "rlimits, watcher"
@@ -249,8 +246,8 @@ func (o *Group) Words() string {
 	return fmt.Sprintf("cgroup v%d", o.version)
 }
 
-// Limit bounds the group for one program. What cannot be set is bounded by the
-// limits of the process and the watcher all the same.
+// Limit sets the group's limits for one program. If one cannot be set, the process's own limits and the watcher still
+// apply.
 func (o *Group) Limit(memory int64, l core.Limits, threads int) {
 	if o == nil {
 		return
@@ -275,7 +272,7 @@ func (o *Group) Limit(memory int64, l core.Limits, threads int) {
 	}
 }
 
-// Exhausted says whether the kernel ended somebody in the group for want of memory.
+// Exhausted reports whether the kernel killed a process in the group because it ran out of memory.
 func (o *Group) Exhausted() bool {
 	if o == nil {
 		return false
@@ -300,7 +297,7 @@ func (o *Group) Used() int64 { return o.bytes("memory.current", "memory.usage_in
 // Peak returns the most memory that the group has had, in bytes; 0 if it is not known.
 func (o *Group) Peak() int64 { return o.bytes("memory.peak", "memory.max_usage_in_bytes") }
 
-// bytes reads a number from the file that has it in version 2, or in version 1.
+// bytes reads a number from the file of control groups version 2 or, if there is none, version 1.
 func (o *Group) bytes(two, one string) int64 {
 	if o == nil {
 		return 0
@@ -314,7 +311,7 @@ func (o *Group) bytes(two, one string) int64 {
 	return n
 }
 
-// End kills whoever is in the group, and returns when nobody is, or after a while.
+// End kills all processes in the group. It returns when they are gone, or after the time within.
 func (o *Group) End(within time.Duration) {
 	if o == nil {
 		return
@@ -333,7 +330,7 @@ func (o *Group) End(within time.Duration) {
 	}
 }
 
-// Remove takes the group away. Nobody may be in it any more.
+// Remove removes the group, which must not have any processes.
 func (o *Group) Remove() {
 	if o == nil {
 		return
@@ -352,11 +349,10 @@ func write(dir, file, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// mountPoint is where a hierarchy of control groups is mounted, and which part
-// of it.
+// mountPoint is the place where a part of a control group hierarchy is mounted.
 type mountPoint struct{ dir, root string }
 
-// join is the directory of a group. A group outside of what is mounted has none.
+// join returns the directory of a group, or "" if the group is outside the mounted part.
 func (m mountPoint) join(place string) string {
 	rel, err := filepath.Rel(m.root, place)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
@@ -393,8 +389,8 @@ func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// placeOf finds the group of this process for a controller in /proc/self/cgroup;
-// the empty controller stands for version 2.
+// placeOf finds the group of this process for a controller in /proc/self/cgroup. The empty controller stands for
+// version 2.
 func placeOf(own, controller string) (string, bool) {
 	for line := range strings.Lines(own) {
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)

@@ -10,9 +10,9 @@ import (
 
 // There are no control groups here.
 type (
-	// Groups are the engine's own control groups.
+	// Groups is a stub: control groups exist only on Linux.
 	Groups struct{}
-	// Group is the group of one child.
+	// Group is a stub: control groups exist only on Linux.
 	Group struct{}
 )
 
@@ -22,19 +22,19 @@ func OpenGroups() *Groups { return nil }
 // Close does nothing.
 func (*Groups) Close() {}
 
-// Words say nothing.
+// Words returns "".
 func (*Group) Words() string { return "" }
 
 // Limit does nothing.
 func (*Group) Limit(int64, core.Limits, int) {}
 
-// Exhausted is never known.
+// Exhausted returns false.
 func (*Group) Exhausted() bool { return false }
 
-// Used is never known.
+// Used returns 0.
 func (*Group) Used() int64 { return 0 }
 
-// Peak is never known.
+// Peak returns 0.
 func (*Group) Peak() int64 { return 0 }
 
 // End does nothing.

@@ -5,12 +5,11 @@ import (
 	"sync"
 )
 
-// maxHead is how many bytes a Head keeps.
+// maxHead is the number of bytes that a Head keeps.
 const maxHead = 8 << 10
 
-// Head keeps the first bytes that are written to it, of a guest's standard error: the message of
-// a crash stands before its stack traces. The rest is taken and forgotten. It is safe for use by
-// several goroutines.
+// Head is a writer that keeps the first bytes of a guest's standard error: the message of a crash precedes its stack
+// traces. It discards the rest. It is safe for concurrent use.
 type Head struct {
 	mu   sync.Mutex
 	text []byte
@@ -24,7 +23,7 @@ func (h *Head) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String is what was kept.
+// String returns the bytes that were kept.
 func (h *Head) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -4,5 +4,5 @@ package procgroup
 
 import "os"
 
-// Abandoned is no on this system, where no engine is taken to be dead.
+// Abandoned returns false: on this system no engine is taken to be dead.
 func Abandoned(*os.File) bool { return false }

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// inherited is how long the lock of an engine that has died is waited for.
+// inherited is how long Abandoned waits for the lock of a dead engine, which its children may have inherited.
 const inherited = 2 * time.Second
 
-// Abandoned takes the lock of a file (flock, exclusive), and says whether it has: no, if the process
-// that locked it lives. What that was just starting when it was killed has the lock, too, until it is
-// the program that it becomes or has died in its turn: that is waited for.
+// Abandoned tries to take the exclusive lock (flock) of a file and reports whether it succeeded. It fails while the
+// process that locked the file is alive. A child that this process was just starting may hold the lock a little
+// longer, for which Abandoned waits.
 func Abandoned(f *os.File) bool { return abandoned(f, inherited) }
 
 func abandoned(f *os.File, within time.Duration) bool {
@@ -30,8 +30,8 @@ func abandoned(f *os.File, within time.Duration) bool {
 	}
 }
 
-// lockerLives says whether the process that locked f is there, or nobody can tell. The kernel lists
-// none of another namespace of process ids.
+// lockerLives reports whether the process that locked f exists or cannot be determined. The kernel does not list
+// processes of another process id namespace.
 func lockerLives(f *os.File) bool {
 	var stat syscall.Stat_t
 	locks, err := os.ReadFile("/proc/locks")

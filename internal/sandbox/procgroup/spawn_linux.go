@@ -15,8 +15,8 @@ type Spawner struct {
 	done   sync.Once
 }
 
-// New makes a Spawner that puts each child into a group of its own, below groups;
-// nil is none. Close must be called.
+// New makes a Spawner that puts each child into a group of its own below groups, unless groups is nil. The caller
+// must close it.
 func New(groups *Groups) *Spawner {
 	s := &Spawner{groups: groups, tasks: make(chan func())}
 	go func() {
@@ -28,8 +28,8 @@ func New(groups *Groups) *Spawner {
 	return s
 }
 
-// Start starts cmd. Its group is nil where it is in none; else who has waited for
-// it removes the group.
+// Start starts cmd and returns its group, which is nil if it has none. The caller must remove the group after it has
+// waited for the process.
 func (s *Spawner) Start(cmd *exec.Cmd) (*Group, error) {
 	in := s.groups.Add()
 	var inside bool
@@ -47,7 +47,7 @@ func (s *Spawner) Start(cmd *exec.Cmd) (*Group, error) {
 	return in, err
 }
 
-// Close ends the thread and removes the groups. No child may be left.
+// Close ends the thread and removes the groups. All children must have ended.
 func (s *Spawner) Close() {
 	s.done.Do(func() {
 		close(s.tasks)

@@ -11,7 +11,7 @@ type Spawner struct{}
 // New makes a Spawner.
 func New(*Groups) *Spawner { return &Spawner{} }
 
-// Start starts cmd, in no group.
+// Start starts cmd without a group.
 func (*Spawner) Start(cmd *exec.Cmd) (*Group, error) { return nil, cmd.Start() }
 
 // Close does nothing.

@@ -1,5 +1,5 @@
-// Package runtimes says which runtimes a machine may have beside the built-in
-// one, and which harness makes a guest of each.
+// Package runtimes lists the runtimes that a machine may have in addition to the built-in one, each with the harness
+// that turns it into a guest.
 package runtimes
 
 import (
@@ -10,12 +10,11 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// threads is how many a runtime of the machine's may have.
+// threads bounds the threads of a runtime of the machine.
 const threads = 64
 
-// All are the runtimes, for programs with so many bytes of memory. Commands are
-// paths or names of programs by runtime; the usual name is looked for where there
-// is none.
+// All returns the runtimes, for programs with at most memory bytes. commands maps runtimes to paths or names of
+// programs; without an entry, the usual name is looked up.
 func All(commands map[string]string, memory int64) []interpreter.Interpreter {
 	all := []interpreter.Interpreter{{
 		Runtime: "python", Command: cmp.Or(commands["python"], "python3"), Flags: []string{"-I", "-S", "-B"}, Env: []string{"MALLOC_ARENA_MAX=1"}, Main: python.Main, Harness: python.Files, Compiles: true,
@@ -38,7 +37,7 @@ func scriptFiles() map[string][]byte {
 	return map[string][]byte{nodejs.FileName: source}
 }
 
-// Harness gives the files of a runtime's harness: what confine.Enter asks for.
+// Harness returns the files of a runtime's harness for confine.Enter.
 func Harness(runtime string) map[string][]byte {
 	for _, i := range All(nil, 0) {
 		if i.Runtime == runtime {
