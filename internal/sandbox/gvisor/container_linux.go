@@ -167,7 +167,8 @@ func (r *root) allowance(l core.Limits) int64 {
 	return most
 }
 
-// look ends a container that exceeds its memory limit, or that stays at the limit for too long.
+// look ends a container that exceeds its allowance, or whose program exceeds its memory limit by more than over for
+// longer than stuck.
 func (g *container) look(l core.Limits) {
 	defer g.memory.Close() // nil answers with an error
 	tick := time.NewTicker(lookEvery)

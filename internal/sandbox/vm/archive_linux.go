@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// archive is what a kernel unpacks into its memory: cpio, in its form "newc".
+// archive writes the cpio archive (format "newc") that a kernel unpacks into its memory.
 type archive struct {
 	w    *bufio.Writer
 	n    int64 // bytes so far
@@ -23,7 +23,7 @@ func newArchive(w io.Writer) *archive {
 	return &archive{w: bufio.NewWriterSize(w, 1<<20), made: map[string]bool{}}
 }
 
-// entry writes the head of a file, and size bytes of content.
+// entry writes the header of a file and size bytes of content.
 func (a *archive) entry(name string, mode uint32, size int64, content io.Reader) error {
 	a.node++
 	name = strings.TrimPrefix(name, "/")
@@ -58,7 +58,7 @@ const (
 	typeDir, typeFile, typeLink = 0o040000, 0o100000, 0o120000
 )
 
-// dir makes a directory and those above it.
+// dir adds a directory and those above it.
 func (a *archive) dir(name string) error {
 	name = path.Clean("/" + name)
 	if name == "/" || a.made[name] {
@@ -71,7 +71,7 @@ func (a *archive) dir(name string) error {
 	return a.entry(name, typeDir|0o755, 0, nil)
 }
 
-// data writes a file.
+// data adds a file with the given content.
 func (a *archive) data(name string, data []byte) error {
 	if err := a.dir(path.Dir(name)); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (a *archive) data(name string, data []byte) error {
 	return a.entry(name, typeFile|0o644, int64(len(data)), strings.NewReader(string(data)))
 }
 
-// file writes a file of the machine's.
+// file adds a file of the host.
 func (a *archive) file(name, source string) error {
 	if err := a.dir(path.Dir(name)); err != nil {
 		return err
@@ -96,8 +96,8 @@ func (a *archive) file(name, source string) error {
 	return a.entry(name, typeFile|uint32(info.Mode().Perm()&0o755|0o444), info.Size(), f)
 }
 
-// tree writes what is below a directory of the machine's. Left out are those directories
-// that skip names by their place inside, and what is neither file, directory nor link.
+// tree adds the content of a host directory. It leaves out the directories whose paths in the archive are in skip,
+// and everything that is neither a file nor a directory nor a link.
 func (a *archive) tree(name, source string, skip map[string]bool) error {
 	return filepath.WalkDir(source, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -126,7 +126,7 @@ func (a *archive) tree(name, source string, skip map[string]bool) error {
 	})
 }
 
-// close ends the archive.
+// close writes the end of the archive.
 func (a *archive) close() error {
 	if err := a.entry("TRAILER!!!", 0, 0, nil); err != nil {
 		return err

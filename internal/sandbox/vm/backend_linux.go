@@ -19,7 +19,7 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// backend is what the machines of one engine have in common.
+// backend holds what the virtual machines of one engine share.
 type backend struct {
 	Options
 	find   func() error // what makes machines
@@ -36,17 +36,16 @@ type backend struct {
 	spawner *procgroup.Spawner
 }
 
-// kept is an image and the folder of its machine.
+// kept is an image with the folder of its saved machine.
 type kept struct {
 	*image
 	dir string
 }
 
-// running is what runs here, also after an upgrade has put another program in its place.
+// running is the path of the program that this process runs, even after an upgrade has replaced the file.
 const running = "/proc/self/exe"
 
-// New makes a backend. Close must be called. Nothing is started, or written, before
-// somebody asks for it.
+// New makes a backend, which the caller must close. It starts and writes nothing before the first request.
 func New(o Options) *warmpool.Backend { return newBackend(o).open() }
 
 func newBackend(o Options) *backend {
@@ -81,7 +80,7 @@ func (b *backend) open() *warmpool.Backend {
 	return warmpool.New(warmpool.Options{Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.look), Command: b.command, Closed: b.close})
 }
 
-// spawn is what starts machines, made when it is first needed.
+// spawn returns the spawner of machines. It creates the spawner on first use.
 func (b *backend) spawn() *procgroup.Spawner {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,7 +100,7 @@ func (b *backend) close() error {
 	return nil
 }
 
-// kind is how machines of a runtime are started; i is nil for the built-in one.
+// kind returns how machines of a runtime are started; i is nil for the built-in runtime.
 func (b *backend) kind(runtime string, i *interpreter.Interpreter) warmpool.Kind {
 	b.keep(runtime, i)
 	start := func(ctx context.Context) (warmpool.Guest, error) {
@@ -114,13 +113,13 @@ func (b *backend) kind(runtime string, i *interpreter.Interpreter) warmpool.Kind
 	return warmpool.Kind{Runtime: runtime, Start: start, Within: bootTime, Warm: b.Warm, MaxWarm: b.MaxWarm, Relayed: i != nil && i.Proxied && b.Network != nil, Bounds: "the machine's memory, watcher, and a control group where there is one"}
 }
 
-// there says whether a machine is still kept: another engine, of another version, tidies up.
+// there reports whether the saved machine still exists. An engine of another version may remove it.
 func (k *kept) there() bool {
 	_, err := os.Stat(filepath.Join(k.dir, readyFile))
 	return err == nil
 }
 
-// keep has the machine of a runtime made and kept once somebody asks for it.
+// keep arranges that the machine of a runtime is made and saved on first use.
 func (b *backend) keep(runtime string, i *interpreter.Interpreter) {
 	b.images[runtime] = once((*kept).there, func() (*kept, error) {
 		described, err := b.describe(runtime, i)
@@ -132,7 +131,7 @@ func (b *backend) keep(runtime string, i *interpreter.Interpreter) {
 	})
 }
 
-// another is a copy of the machine of a runtime.
+// another starts a copy of the machine of a runtime.
 func (b *backend) another(ctx context.Context, runtime string) (*vm, error) {
 	for again := false; ; again = true {
 		k, err := b.images[runtime]()
@@ -165,7 +164,7 @@ func (b *backend) findKernel() (*kernel, error) {
 	return k, nil
 }
 
-// absolute is a path for a program that is started elsewhere.
+// absolute returns an absolute path, for a program with another working directory.
 func absolute(dir string) string {
 	if whole, err := filepath.Abs(dir); err == nil {
 		return whole
@@ -202,7 +201,7 @@ func (b *backend) findProgram() error {
 	return nil
 }
 
-// located is the file of a program, by its path or its name.
+// located returns the file of a program, given its path or its name.
 func located(name, usual string) (string, error) {
 	if name == "" {
 		name = usual
@@ -217,8 +216,7 @@ func located(name, usual string) (string, error) {
 	return found, err
 }
 
-// look finds out what the backend can do, by running a machine. What is installed later
-// is not noticed.
+// look finds the capabilities by running a machine. It does not notice what is installed later.
 func (b *backend) look() sandbox.Capabilities {
 	have := sandbox.Capabilities{Name: Name, Strength: sandbox.Machine, Runtimes: []string{quickjs}, Proxies: b.Network != nil}
 	err := b.try()
@@ -246,7 +244,7 @@ func (b *backend) look() sandbox.Capabilities {
 // so it is much longer than that takes.
 const trialTime = 2 * time.Minute
 
-// try wakes a machine for nobody.
+// try starts a copy of a machine and ends it again.
 func (b *backend) try() error {
 	if err := b.find(); err != nil {
 		return err
@@ -261,7 +259,7 @@ func (b *backend) try() error {
 	return nil
 }
 
-// wakes wakes a copy of a machine, and ends it.
+// wakes resumes a copy of a saved machine and ends it again.
 func (b *backend) wakes(k *kept) error {
 	ctx, cancel := context.WithTimeout(b.life, trialTime)
 	defer cancel()

@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// forCommands stands for a runtime in the names of the machine that is copied for
-	// each command: which one it is, the copy is told.
+	// forCommands takes the place of a runtime in the name of the machine that is copied for each command. The copy
+	// is told which command to run.
 	forCommands = "commands"
-	// spare is what a command may map beside what it may use, in bytes.
+	// spare is the number of bytes that a command may map beyond the memory that it may use.
 	spare = 1 << 30
 )
 
-// order is what a machine is told, and where that is from.
+// order is the order that a machine receives, with the sources of its files.
 type order struct {
 	vminit.Order
 	command *hostcmd.Command
@@ -37,8 +37,8 @@ type order struct {
 	file    *os.File // the command's own
 }
 
-// newOrder is the order for a command: its own file, if it is still the one that was looked at, and the
-// libraries that it is linked with. It is to be closed.
+// newOrder returns the order for a command: its own file, if it is unchanged since it was found, and the libraries
+// that it is linked with. The caller must close it.
 func newOrder(found *hostcmd.Command, c sandbox.Command, l core.Limits) (*order, error) {
 	if refused := found.Alone(); refused != nil {
 		return nil, refused
@@ -71,7 +71,7 @@ func (o *order) describe(c sandbox.Command, l core.Limits) (err error) {
 	return nil
 }
 
-// weight is what an order takes of the machine's memory, in bytes.
+// weight returns how much of the machine's memory an order takes, in bytes.
 func (o *order) weight() (sum int64) {
 	for _, f := range o.Files {
 		sum += f.Size
@@ -87,10 +87,10 @@ func (o *order) open(f vminit.File) (io.ReadCloser, error) {
 	return os.Open(o.image.Sources[f.Path])
 }
 
-// stands says whether what was read of the command's file was what was looked at.
+// stands returns an error if the command's file changed before it was read.
 func (o *order) stands() error { return o.command.Check(o.file) }
 
-// command starts a command in a machine of its own.
+// command runs a command in a machine of its own.
 func (b *backend) command(ctx context.Context, c sandbox.Command, l core.Limits) (sandbox.Ended, error) {
 	found, absent := b.Commands.Find(c.Name)
 	if absent != nil {
@@ -122,8 +122,8 @@ func (b *backend) command(ctx context.Context, c sandbox.Command, l core.Limits)
 	return m.become(ctx, o, c, l)
 }
 
-// prepared waits until there is a machine to copy, for as long as ctx lasts. To make the first one
-// takes longer than many programs have, and goes on without them.
+// prepared waits until there is a machine to copy or ctx ends. Making the first one takes longer than many programs
+// may run; it continues without them.
 func (b *backend) prepared(ctx context.Context, runtime string) error {
 	made := make(chan error, 1)
 	go func() {
@@ -140,7 +140,7 @@ func (b *backend) prepared(ctx context.Context, runtime string) error {
 	return ctx.Err()
 }
 
-// become has a machine run a command, and waits for its end and the machine's.
+// become runs a command in the machine and waits for the end of both.
 func (m *vm) become(whole context.Context, o *order, c sandbox.Command, l core.Limits) (sandbox.Ended, error) {
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
@@ -175,7 +175,7 @@ func (m *vm) become(whole context.Context, o *order, c sandbox.Command, l core.L
 	return ended, hostcmd.Unstarted(c.Name, ended)
 }
 
-// hear writes what a command says, until the machine says how it ended.
+// hear copies the output of a command until the machine reports how it ended.
 func hear(wire io.Reader, stdout, stderr io.Writer, end *vminit.End) error {
 	for r := bufio.NewReader(wire); ; {
 		kind, data, err := vminit.ReadPart(r)

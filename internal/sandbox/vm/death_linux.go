@@ -50,8 +50,7 @@ func (m *vm) Explain(end *wire.End, p core.Program) {
 	end.Status, end.Error = core.StatusError, m.death(stderr, p.Name)
 }
 
-// exhausted tells by what the runtime said on its standard error that it ended for want
-// of memory.
+// exhausted reports whether the runtime's standard error says that it ran out of memory.
 func (i *image) exhausted(stderr string) bool {
 	if i.i != nil {
 		return i.i.Exhausted(stderr)
@@ -88,8 +87,8 @@ func (m *vm) endsItself() bool {
 	return m.ended.Load() == nil
 }
 
-// cause returns why a machine whose connections failed with err is not ready. own says that it ended by itself.
-// The machine is gone.
+// cause returns the reason why a machine whose connections failed with err is not ready. own is set if it ended by
+// itself. The machine must be gone.
 func (m *vm) cause(err error, own bool) error {
 	switch why := m.ended.Load(); {
 	case why != nil:
@@ -104,7 +103,7 @@ func (m *vm) cause(err error, own bool) error {
 	return errors.New("the machine closed its connections, and was ended")
 }
 
-// complaint is the first line with words, as the tail of a message.
+// complaint returns the first line of stderr that has letters, in the form of a message's tail.
 func complaint(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		if line = strings.TrimSpace(line); strings.ContainsFunc(line, unicode.IsLetter) {
@@ -114,7 +113,7 @@ func complaint(stderr string) string {
 	return ""
 }
 
-// death words the end of a machine, or of the guest in it, that broke no limit.
+// death returns the error for the end of a machine, or of its guest, that exceeded no limit.
 func (m *vm) death(stderr, file string) *core.Error {
 	if m.end == nil {
 		return core.Errorf(core.KindRuntime, Name+".run", "the machine was ended from outside (%s)%s", m.cmd.ProcessState, complaint(m.stderr.String())).WithHint(killedHint)
@@ -134,7 +133,7 @@ func (m *vm) death(stderr, file string) *core.Error {
 	return e.WithHint(restartHint)
 }
 
-// crash words a fault in a runtime, which a program can cause.
+// crash returns the error for a crash of the runtime, which a program can cause.
 func (m *vm) crash(words, stderr, file string) *core.Error {
 	line, deep := 0, false
 	if m.image.i != nil && m.image.i.Crashed != nil {

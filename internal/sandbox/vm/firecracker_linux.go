@@ -19,21 +19,22 @@ const (
 	// Where the sockets are that Firecracker makes, behind its walls.
 	apiPath, vsockPath = "/tmp/api", "/tmp/vsock"
 	statePath          = "/machine/state"
-	// guestCID is the machine's address. Each has the same, and a vsock of its own.
+	// guestCID is the address of the machine. All machines have the same, each on a vsock of its own.
 	guestCID = 3
-	// little is what Firecracker may write into its temporary folder, and the size of that: sockets.
+	// little is the size of Firecracker's temporary folder, in bytes, and bounds the files that it may write there.
+	// The folder holds only sockets.
 	little = 1 << 20
-	// firecrackerLine is the kernel's: of what QEMU's machine wants nothing is needed on a true
-	// processor, whose clock the kernel asks KVM for.
+	// firecrackerLine is the kernel's command line. It does not need most options of QEMU's, because the processor is
+	// real and the kernel gets its clock rate from KVM.
 	firecrackerLine = "quiet panic=-1 reboot=k mitigations=off nokaslr pci=off 8250.nr_uarts=0 i8042.noaux i8042.nomux i8042.dumbkbd " +
 		"random.trust_cpu=on audit=0 cgroup_disable=memory transparent_hugepage=never rdinit=" + vminit.Program + " -- " + vminit.Argument
 )
 
-// firecracker is Firecracker: it has the machine's own processor run the machines, by KVM, and is
-// told what to do over a socket.
+// firecracker controls Firecracker, which runs machines on the host's processor with KVM. It is controlled over a
+// socket.
 type firecracker struct{ path string }
 
-// version names the processor too, which the kept machine has seen.
+// version includes the processor, because the saved machine has detected it.
 func (f firecracker) version() (string, error) {
 	out, err := exec.Command(f.path, "--version").Output()
 	first, _, _ := strings.Cut(string(out), "\n")
@@ -51,11 +52,11 @@ func (f firecracker) fit(k *kernel, c *vminit.Config) ([]string, error) {
 
 func (f firecracker) shares() bool { return false }
 
-// ports has none: Firecracker makes them.
+// ports returns no connections: Firecracker makes them.
 func (f firecracker) ports() (*ports, error) { return &ports{}, nil }
 
-// plan is what boot and restore have in common. Sockets are in a folder that is gone with the
-// process. What it may write to a file is no more than the folder takes.
+// plan returns what boot and restore have in common. The sockets are in a temporary folder that disappears with the
+// process. Firecracker can write no more to a file than this folder can hold.
 func (f firecracker) plan(size int64, mounts ...confine.Mount) (*confine.Plan, error) {
 	files, err := linked(f.path)
 	if err != nil {
@@ -71,7 +72,7 @@ func (f firecracker) plan(size int64, mounts ...confine.Mount) (*confine.Plan, e
 	return &confine.Plan{Profile: "machine", Argv: argv, Serves: true, Mounts: mounts, Files: 256, Processes: threads, Tmp: size}, nil
 }
 
-// boot gives Firecracker files to write the machine into when it is kept.
+// boot gives Firecracker files into which the machine is saved later.
 func (f firecracker) boot(i *image, dir string, _ *ports) (*confine.Plan, error) {
 	kernel, err := vmlinux(i.kernel.vmlinuz)
 	if err == nil {
@@ -92,7 +93,7 @@ func (f firecracker) boot(i *image, dir string, _ *ports) (*confine.Plan, error)
 		confine.Mount{Source: filepath.Join(dir, stateFile), Target: statePath, Writable: true})
 }
 
-// empty makes a file that has size bytes of nothing.
+// empty creates a sparse file of size bytes.
 func empty(name string, size int64) error {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -101,7 +102,7 @@ func empty(name string, size int64) error {
 	return errors.Join(f.Truncate(size), f.Close())
 }
 
-// object is one of those that Firecracker is told.
+// object is a JSON object of Firecracker's API.
 type object = map[string]any
 
 func (f firecracker) started(ctx context.Context, i *image, p *ports) error {
@@ -123,7 +124,7 @@ func (f firecracker) started(ctx context.Context, i *image, p *ports) error {
 	return f.connect(ctx, p)
 }
 
-// connect connects with the first process of the machine, as soon as that listens.
+// connect connects to the first process of the machine as soon as it listens.
 func (f firecracker) connect(ctx context.Context, p *ports) (err error) {
 	if p.control, err = p.vsock(ctx, vminit.ControlVsock); err == nil {
 		p.wire, err = p.vsock(ctx, vminit.WireVsock)
@@ -132,8 +133,8 @@ func (f firecracker) connect(ctx context.Context, p *ports) (err error) {
 	return err
 }
 
-// keep has only those pages written that the machine has used, so that the rest of the file stays a
-// hole. Versions that cannot tell which these are write all of them.
+// keep saves only the pages that the machine has used, so that the rest of the file is a hole. Versions that cannot
+// tell which these are write all of them.
 func (f firecracker) keep(ctx context.Context, p *ports, dir string) error {
 	a, err := p.api(ctx)
 	if err != nil {
@@ -154,7 +155,7 @@ func (f firecracker) keep(ctx context.Context, p *ports, dir string) error {
 	return errors.Join(err, os.Remove(filepath.Join(dir, kernelFile)))
 }
 
-// restore gives a copy nothing to write to but its sockets' folder.
+// restore lets a copy write nothing except in the folder of its sockets.
 func (f firecracker) restore(_ *image, dir string, _ *ports) (*confine.Plan, error) {
 	return f.plan(little,
 		confine.Mount{Source: filepath.Join(dir, memoryFile), Target: memoryPath},

@@ -31,19 +31,18 @@ const (
 	lockFile    = "lock"
 	prefix      = "machine-"
 	making      = "making-"
-	// temporary is the size of /tmp for interpreters, in bytes. It is memory.
+	// temporary is the size of /tmp for interpreters, in bytes. It counts as memory.
 	temporary = 64 << 20
-	// otherMachines is how many machines of a runtime are kept beside the one in use, for engines
-	// of another version or with another interpreter, and forgotten how long they are if nobody
-	// uses them.
+	// otherMachines is the number of saved machines of a runtime that are kept in addition to the one in use, for
+	// engines of another version or with another interpreter. forgotten is how long they are kept without being used.
 	otherMachines = 2
 	forgotten     = 7 * 24 * time.Hour
-	// bootTime sets how long a machine may take from its start until its guest is at rest. Time in which it
-	// waits for a processor does not count.
+	// bootTime is how long a machine may take from its start until its guest is idle. Time in which it waits for a
+	// processor does not count.
 	bootTime = 4 * time.Minute
 )
 
-// image is what the machines of one runtime are copies of.
+// image describes the machine of a runtime, from which copies are made.
 type image struct {
 	runtime string
 	kernel  *kernel
@@ -56,7 +55,7 @@ type image struct {
 	memory  int64 // of the machine, in bytes
 }
 
-// describe finds out what the machine of a runtime is made of.
+// describe finds out what the machine of a runtime consists of.
 func (b *backend) describe(runtime string, i *interpreter.Interpreter) (*image, error) {
 	k, err := b.kernel()
 	if err != nil {
@@ -110,8 +109,8 @@ func (b *backend) describe(runtime string, i *interpreter.Interpreter) (*image, 
 	return m, nil
 }
 
-// machineMemory is what a machine has for programs with these limits, in bytes: a multiple of what its
-// kernel adds at once.
+// machineMemory returns the memory of a machine for programs with these limits, in bytes. It is a multiple of the
+// kernel's unit of memory.
 func machineMemory(l core.Limits) int64 {
 	const step = 128 << 20
 	return max(memory, (l.Memory+itself+step-1)/step*step)
@@ -176,8 +175,8 @@ func (i *image) sources(a *archive) error {
 	return nil
 }
 
-// key names what the machine is made of: everything in its archive by its place, size and
-// time, the kernel, and what makes the machine.
+// key identifies what the machine is made of: the path, size and time of everything in its archive, the kernel, and
+// the driver.
 func (i *image) key(version string) (string, error) {
 	h := sha256.New()
 	config, err := json.Marshal(i.config)
@@ -207,7 +206,7 @@ func (i *image) key(version string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:24], nil
 }
 
-// made gives the folder of an image's machine, which is started first if there is none.
+// made returns the folder of the image's saved machine. If there is none, it starts and saves the machine first.
 func (b *backend) made(i *image) (string, error) {
 	version, err := b.driver.version()
 	if err != nil {
@@ -239,8 +238,8 @@ func (b *backend) made(i *image) (string, error) {
 	return dir, errors.Join(os.RemoveAll(dir), os.Rename(part, dir))
 }
 
-// sweep removes what somebody who died has left half done. The lock is held, without which nobody
-// makes a machine.
+// sweep removes unfinished machines of processes that died. The caller must hold the lock, which every process that
+// makes a machine holds.
 func (b *backend) sweep() {
 	half, _ := filepath.Glob(filepath.Join(b.Dir, making+"*"))
 	for _, name := range append(half, b.left()...) {
@@ -248,9 +247,9 @@ func (b *backend) sweep() {
 	}
 }
 
-// tidy makes room for a machine of a runtime: those for other binaries, kernels or interpreters go
-// that nobody has used for a while, or that are too many. Machines that run have their memory open.
-// The lock is held.
+// tidy makes room for a machine of a runtime. It removes those for other binaries, kernels or interpreters that have
+// not been used for a while or are too many. Running copies have their memory file open and continue. The caller must
+// hold the lock.
 func (b *backend) tidy(runtime string) {
 	others, _ := filepath.Glob(filepath.Join(b.Dir, prefix+runtime+"-*"))
 	used := map[string]time.Time{} // zero for what is not whole
@@ -272,7 +271,7 @@ func (b *backend) tidy(runtime string) {
 	}
 }
 
-// owned refuses a folder in which others could put things.
+// owned returns an error if other users could put files into the folder.
 func owned(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -285,7 +284,7 @@ func owned(dir string) error {
 	return nil
 }
 
-// make starts a machine in dir and keeps it as it is when its guest waits for a program.
+// make starts a machine in dir and saves it when its guest waits for a program.
 func (b *backend) make(i *image, dir string) error {
 	b.tell("starting a machine for " + i.runtime + ", once")
 	if err := i.archive(dir); err != nil {
@@ -323,8 +322,7 @@ func (b *backend) tell(what string) {
 	}
 }
 
-// once is sync.OnceValues for what may be tried again after a failure, and is when it is
-// no longer valid.
+// once is like sync.OnceValues, but calls f again after an error and when the value is no longer valid.
 func once[T any](valid func(T) bool, f func() (T, error)) func() (T, error) {
 	var mu sync.Mutex
 	var value T
@@ -341,7 +339,7 @@ func once[T any](valid func(T) bool, f func() (T, error)) func() (T, error) {
 	}
 }
 
-// unusable words an error for whoever wanted a machine.
+// unusable converts err to the error for callers that wanted a machine.
 func unusable(err error) error {
 	var known *core.Error
 	if errors.As(err, &known) {

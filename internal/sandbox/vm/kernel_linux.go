@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// kernel is one that machines can run, and the modules that it needs for that.
+// kernel is a kernel for machines, with the modules that it needs.
 type kernel struct {
 	vmlinuz string
 	dir     string // of its modules
@@ -28,11 +28,11 @@ var (
 	vsockParts  = append(slices.Clone(virtioParts), "net/vmw_vsock/vsock", "net/vmw_vsock/vmw_vsock_virtio_transport_common", "net/vmw_vsock/vmw_vsock_virtio_transport")
 )
 
-// errKernel says that there is no kernel.
+// errKernel means that no kernel was found.
 var errKernel = errors.New("there is no Linux kernel for machines")
 
-// findKernel looks for the newest kernel below a folder: in boot, as Debian has them, or beside
-// the modules, as Fedora does.
+// findKernel returns the newest kernel below a folder. It looks in boot, where Debian has them, and next to the
+// modules, where Fedora does.
 func findKernel(dir string) (*kernel, error) {
 	found, _ := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*"))
 	slices.Sort(found)
@@ -53,7 +53,7 @@ func findKernel(dir string) (*kernel, error) {
 	return nil, why
 }
 
-// findModules is the folder of a kernel's modules: some packages have lib below usr.
+// findModules returns the folder of a kernel's modules. In some packages lib is below usr.
 func findModules(dir, version string) string {
 	below := filepath.Join("lib", "modules", version)
 	if usr := filepath.Join(dir, "usr", below); exists(usr) && !exists(filepath.Join(dir, below)) {
@@ -78,8 +78,8 @@ func newKernel(vmlinuz, modules string) (*kernel, error) {
 	return k, err
 }
 
-// modules are the files of those parts that the kernel does not have within, in the order in which
-// they are loaded.
+// modules returns the files of those parts that are not built into the kernel, in the order in which they must be
+// loaded.
 func (k *kernel) modules(parts []string) (files []string, err error) {
 	builtin, err := os.ReadFile(k.builtin)
 	if err != nil {
@@ -100,7 +100,8 @@ func (k *kernel) modules(parts []string) (files []string, err error) {
 
 var dependencies = regexp.MustCompile(`\x00depends=([a-z0-9_,-]*)\x00`)
 
-// ordered puts modules behind those that they need: which ones these are differs between versions.
+// ordered sorts modules so that each follows those that it depends on. The dependencies differ between kernel
+// versions.
 func ordered(files []string) (sorted []string, err error) {
 	needs := map[string][]string{} // by the name of a module
 	name := func(file string) string {
@@ -133,11 +134,10 @@ func ordered(files []string) (sorted []string, err error) {
 	return sorted, nil
 }
 
-// compressed are the ways in which systems compress modules, by the ends of their names, and the
-// programs that undo it.
+// compressed maps the file extensions of compressed modules to the programs that decompress them.
 var compressed = map[string][]string{".xz": {"xz", "-dc"}, ".zst": {"zstd", "-dcq"}, ".gz": nil}
 
-// findModule is the file of a module, which may be compressed.
+// findModule returns the file of a module, which may be compressed.
 func findModule(file string) (string, error) {
 	_, err := os.Stat(file)
 	if err == nil {
@@ -151,7 +151,7 @@ func findModule(file string) (string, error) {
 	return "", err
 }
 
-// maxModule is the most that a module may have, in bytes.
+// maxModule bounds the size of a module, in bytes.
 const maxModule = 64 << 20
 
 // module reads a module.

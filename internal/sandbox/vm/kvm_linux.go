@@ -12,11 +12,11 @@ import (
 const (
 	kvm    = "/dev/kvm"
 	timing = "timing"
-	// gain is how many times as fast a machine has to start with KVM to be used.
+	// gain is the factor by which a machine must start faster with KVM for KVM to be used.
 	gain = 2
 )
 
-// opens says whether this process may use a device.
+// opens reports whether this process may use a device.
 func opens(device string) bool {
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {
@@ -26,10 +26,9 @@ func opens(device string) bool {
 	return true
 }
 
-// accelerate finds out whether machines are to run on the machine's own processor, and what is to
-// make them then. That the device opens does not tell: on some hosts it is itself made by a
-// program, and a machine with it is a hundred times slower than one that is emulated. So all are
-// started, and one with KVM is given up when it takes longer than the one that is emulated.
+// accelerate decides whether machines use KVM, and with which monitor. It is not enough that the device opens: on
+// some hosts the device is itself emulated, and a machine with it is a hundred times slower than an emulated one. So
+// accelerate starts a machine of each kind and abandons one with KVM that takes longer than the emulated one.
 func (b *backend) accelerate(r *Report) error {
 	if !opens(kvm) {
 		r.Why = kvm + " cannot be opened: processors are emulated"
@@ -56,7 +55,7 @@ func (b *backend) accelerate(r *Report) error {
 	return b.native(r, q, there, emulated)
 }
 
-// native tries what makes machines with KVM, the better first.
+// native tries the monitors with KVM, the better one first.
 func (b *backend) native(r *Report, emulator qemu, there bool, emulated time.Duration) error {
 	var all error
 	try := func(d driver, name string) bool {

@@ -25,18 +25,18 @@ import (
 )
 
 const (
-	// beside is what a guest and its kernel need beside the program's own memory, and
-	// QEMU for the code that it has translated.
+	// beside is the memory that a guest and its kernel need in addition to the program's own, and QEMU for translated
+	// code, in bytes.
 	beside    = 128<<20 + translated<<20
 	lookEvery = 20 * time.Millisecond
 	ending    = 5 * time.Second
-	// lastWords is how long a machine whose guest has gone may take to say why.
+	// lastWords is how long a machine whose guest has gone may take to report the reason.
 	lastWords = 2 * time.Second
-	// threads is how many QEMU may have.
+	// threads bounds the threads of QEMU.
 	threads = 64
 )
 
-// vm is one machine: a process of QEMU's.
+// vm is a running virtual machine with the process of its monitor.
 type vm struct {
 	*ports
 	image   *image
@@ -57,7 +57,7 @@ type vm struct {
 	end  *vminit.End
 }
 
-// begin starts the program that makes a machine, behind walls of its own.
+// begin starts the monitor of a machine in a confinement of its own.
 func (b *backend) begin(i *image, p *ports, plan *confine.Plan) (*vm, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -132,7 +132,7 @@ func (m *vm) abandon(why error) {
 	m.Kill()
 }
 
-// failed ends a machine that nobody listens to yet, and says why it was of no use.
+// failed ends a machine that is not in use yet and returns the reason why it failed.
 func (m *vm) failed(err error) error {
 	go m.listen()
 	err = m.whyNot(err)
@@ -141,8 +141,8 @@ func (m *vm) failed(err error) error {
 	return err
 }
 
-// restore starts a copy of a machine that was kept, and returns when that runs, with
-// another clock and other random numbers.
+// restore starts a copy of a saved machine. It returns when the copy runs and has a current clock and new random
+// numbers.
 func (b *backend) restore(ctx context.Context, i *image, dir string) (*vm, error) {
 	ready, err := os.ReadFile(dir + "/" + readyFile)
 	if err != nil {
@@ -180,7 +180,7 @@ func (b *backend) restore(ctx context.Context, i *image, dir string) (*vm, error
 	return m, nil
 }
 
-// wake tells the machine what differs from when it was kept.
+// wake tells the machine what has changed since it was saved.
 func (m *vm) wake() error {
 	seed := make([]byte, 64)
 	_, _ = rand.Read(seed) // never fails
@@ -198,8 +198,8 @@ func (m *vm) wake() error {
 	return err
 }
 
-// listen waits for what the machine says of its guest's end, which is all that it has to
-// say. A machine that says anything else is no longer the one that was made: it ends.
+// listen waits for the machine's message about its guest's end, the only one that it sends. A machine that sends
+// anything else is compromised and is killed.
 func (m *vm) listen() {
 	defer close(m.said)
 	if m.events == nil { // it never came so far
@@ -218,7 +218,7 @@ func (m *vm) listen() {
 	_ = m.wire.SetReadDeadline(time.Now()) // the port does not say that nobody has it open any more
 }
 
-// greeting is the first frame of the guest, as it is.
+// greeting reads the first frame of the guest without decoding it.
 func (m *vm) greeting() ([]byte, error) {
 	if m.image.config.Commands {
 		said := make([]byte, len(vminit.Ready))
@@ -247,7 +247,7 @@ func (m *vm) greeting() ([]byte, error) {
 	return seen.Bytes(), err
 }
 
-// tee keeps what is read.
+// tee records what is read.
 type tee struct {
 	*os.File
 	seen *bytes.Buffer
@@ -259,7 +259,7 @@ func (t *tee) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// rest returns when the machine has had nothing to do for a while.
+// rest waits until the machine has been idle for a while.
 func (m *vm) rest(ctx context.Context) {
 	const window, quiet = 250 * time.Millisecond, 3
 	for still, last := 0, m.ticks(); still < quiet && ctx.Err() == nil; {
@@ -276,7 +276,7 @@ func (m *vm) rest(ctx context.Context) {
 	}
 }
 
-// ticks is the processor time of the machine, in hundredths of a second.
+// ticks returns the processor time of the machine, in hundredths of a second.
 func (m *vm) ticks() (sum int64) {
 	data, _ := os.ReadFile("/proc/" + strconv.Itoa(m.cmd.Process.Pid) + "/stat")
 	_, after, _ := strings.Cut(string(data), ") ")
@@ -291,7 +291,7 @@ func (m *vm) ticks() (sum int64) {
 func (m *vm) Read(b []byte) (int, error)  { return m.talk.Read(b) }
 func (m *vm) Write(b []byte) (int, error) { return m.talk.Write(b) }
 
-// copied is the wire of a copy, whose guest had said something before it was one.
+// copied is the connection to a copy. It first returns what the guest had sent before it was saved.
 type copied struct {
 	*os.File
 	ready []byte
@@ -306,7 +306,7 @@ func (c *copied) Read(b []byte) (int, error) {
 	return c.File.Read(b)
 }
 
-// Close ends the machine.
+// Close closes the connection, which ends the machine.
 func (m *vm) Close() error {
 	m.Kill()
 	m.closing.Do(m.ports.close)
@@ -330,8 +330,8 @@ func (m *vm) reap() {
 	close(m.gone)
 }
 
-// Limit implements warmpool.Guest. Inside, the guest bounds its own memory, of which its
-// program is told; this is the backstop.
+// Limit implements warmpool.Guest. The limits are a backstop: inside, the guest limits its own memory, and the
+// program then gets an error.
 func (m *vm) Limit(l core.Limits) {
 	m.watch.Do(func() {
 		m.footing = m.used()
@@ -340,10 +340,10 @@ func (m *vm) Limit(l core.Limits) {
 	})
 }
 
-// allowance is how much more memory a machine may take than at its start.
+// allowance returns how much more memory a machine may use than at its start.
 func allowance(l core.Limits) int64 { return l.Memory + beside + 2*l.Result }
 
-// look ends a machine that takes more memory than it may.
+// look kills a machine that uses more memory than it may.
 func (m *vm) look(l core.Limits) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -371,8 +371,7 @@ func (m *vm) measure() int64 {
 	}
 }
 
-// used is the memory of the machine's own, in bytes: the pages that it has changed, and
-// QEMU.
+// used returns the machine's own memory in bytes: the pages that it has changed, and QEMU.
 func (m *vm) used() int64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))
 	if err != nil {

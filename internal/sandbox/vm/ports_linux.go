@@ -12,8 +12,8 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// ports are the connections with one machine and with the program that makes it. QEMU's are pairs of
-// sockets, which have no name that another could find; Firecracker's are made by itself.
+// ports holds the connections with one machine and with its monitor. QEMU's are socket pairs, which have no names
+// that others could find. Firecracker makes its own.
 type ports struct {
 	wire, control, monitor *os.File
 	far                    []*os.File // theirs, descriptors 3, 4 and 5 of the program
@@ -26,8 +26,8 @@ type ports struct {
 	over chan struct{}
 }
 
-// longest bounds a line of a machine's, which nobody can trust once a program runs in it,
-// or of the monitor's: what is longer is an error, and was not kept.
+// longest bounds a line from a machine, which is not trusted once a program runs in it, or from the monitor. A longer
+// line is an error and is not stored.
 const longest = 64 << 10
 
 func newPorts() (*ports, error) {
@@ -45,7 +45,7 @@ func newPorts() (*ports, error) {
 	return p, nil
 }
 
-// started closes what is the program's alone.
+// started closes this process's copies of the monitor's ends.
 func (p *ports) started() {
 	for _, f := range p.far {
 		_ = f.Close()
@@ -63,13 +63,13 @@ func (p *ports) close() {
 	_ = p.shared.Close()
 }
 
-// command is one of QEMU's monitor.
+// command is a command of QEMU's monitor protocol.
 type command struct {
 	Execute   string `json:"execute"`
 	Arguments any    `json:"arguments,omitempty"`
 }
 
-// answer is what the monitor says: a return value, an error or an event.
+// answer is a message of the monitor: a return value, an error or an event.
 type answer struct {
 	Return json.RawMessage `json:"return"`
 	Error  *struct {
@@ -78,8 +78,8 @@ type answer struct {
 	Event string `json:"event"`
 }
 
-// tell has the monitor execute commands one after the other, and gives what the last one
-// returned. An event with the name until is waited for, if there is one.
+// tell makes the monitor execute commands one after the other and returns the last result. Unless until is empty, it
+// also waits for the event of that name.
 func (p *ports) tell(until string, commands ...command) (last json.RawMessage, err error) {
 	var text []byte
 	for _, c := range commands {
@@ -95,7 +95,7 @@ func (p *ports) tell(until string, commands ...command) (last json.RawMessage, e
 	return p.hear(until, len(commands))
 }
 
-// hear waits for the answers to commands, and for an event.
+// hear waits for the answers to commands and for an event.
 func (p *ports) hear(until string, commands int) (last json.RawMessage, err error) {
 	happened := until == ""
 	for n := 0; n < commands || !happened; {
@@ -120,7 +120,7 @@ func (p *ports) hear(until string, commands int) (last json.RawMessage, err erro
 	return last, nil
 }
 
-// give gives QEMU an open file, under a name.
+// give sends QEMU an open file under a name.
 func (p *ports) give(name string, f *os.File) error {
 	data, err := json.Marshal(command{"getfd", map[string]string{"fdname": name}})
 	if err != nil {

@@ -23,30 +23,29 @@ import (
 
 const (
 	memoryFile, stateFile = "memory", "state"
-	// maxState is the most that the state of a machine takes beside its memory, in bytes.
+	// maxState bounds the saved state of a machine without its memory, in bytes.
 	maxState = 64 << 20
-	// memory is the least that a machine has, in bytes, and itself how much of it is for what is
-	// no program: kernel, archive and runtime. Of what it has a machine takes what it uses.
+	// memory is the minimum memory of a machine, in bytes. itself is the part of it for the kernel, the archive and
+	// the runtime. The host provides only the memory that a machine uses.
 	memory, itself = 2 << 30, 1 << 30
-	// translated is how much QEMU keeps of the code that it has translated, in MB.
+	// translated is the size of QEMU's buffer for translated code, in MB.
 	translated = 128
-	// serial is the device. Linux asks every port that it could have at each interrupt, and the
-	// first one is for consoles only.
+	// serial is the serial device. It has only three ports, because Linux checks all possible ports at each
+	// interrupt. The first port is reserved for consoles.
 	serial = "virtio-serial-device,max_ports=3"
-	// commandLine is the kernel's. A machine that runs one program and is thrown away has
-	// nobody in it to be protected from with what costs an emulated processor most, and to
-	// account for what its processes wait for is of no use to anyone. Without timers of high
-	// resolution, Go's watching thread does not set one every 20 µs.
+	// commandLine is the kernel's command line. It turns off protections between processes, which are expensive on an
+	// emulated processor, because a machine runs one program and is then thrown away. It turns off the accounting of
+	// waiting times, which nothing reads. It turns off high-resolution timers, because otherwise Go's monitoring
+	// thread sets one every 20 µs.
 	commandLine = "quiet panic=-1 reboot=t mitigations=off nokaslr tsc=reliable highres=off nohz=off random.trust_cpu=on " +
 		"audit=0 psi=0 cgroup_disable=memory transparent_hugepage=never tsc_early_khz=%d memmap=%d$%d rdinit=" + vminit.Program + " -- " + vminit.Argument
 )
 
-// qemu is QEMU with its machine "microvm", whose processor is emulated (TCG), or the
-// machine's own (KVM).
+// qemu controls QEMU with its machine type "microvm". The processor is emulated (TCG) or the host's own (KVM).
 type qemu struct {
 	path string
 	kvm  bool
-	// needs is what QEMU has of the machine's files.
+	// needs returns the host's files that QEMU needs.
 	needs func() ([]confine.Mount, error)
 }
 
@@ -59,13 +58,13 @@ func (q qemu) walls() []string {
 
 func (q qemu) fit(k *kernel, _ *vminit.Config) ([]string, error) { return k.modules(serialParts) }
 
-// shares leaves out machines of KVM: to leave one costs little there, and what a guest may cache of
-// a device's memory is not the same on every processor.
+// shares returns false for machines with KVM: an exit to the host costs little there, and how a guest may cache a
+// device's memory differs between processors.
 func (q qemu) shares() bool { return !q.kvm }
 
 func (q qemu) ports() (*ports, error) { return newPorts() }
 
-// started has nothing to do: QEMU does what its arguments say.
+// started does nothing, because QEMU's arguments are complete.
 func (q qemu) started(context.Context, *image, *ports) error { return nil }
 
 func newQEMU(path string, kvm bool) qemu {
@@ -80,7 +79,7 @@ const (
 	kernelPath  = "/machine/kernel"
 )
 
-// linked are a program and the libraries that it is linked with.
+// linked returns mounts for a program and the libraries that it is linked with.
 func linked(program string) (mounts []confine.Mount, err error) {
 	image, err := interpreter.NewImage(program, program)
 	if err != nil {
@@ -92,7 +91,7 @@ func linked(program string) (mounts []confine.Mount, err error) {
 	return mounts, nil
 }
 
-// programFiles are the program, the libraries that it is linked with, its modules and its data.
+// programFiles returns the program, the libraries that it is linked with, its modules and its data.
 func programFiles(program string) ([]confine.Mount, error) {
 	mounts, err := linked(program)
 	if err != nil {
@@ -116,7 +115,7 @@ func programFiles(program string) ([]confine.Mount, error) {
 	return mounts, nil
 }
 
-// version names the processor too, where the kept machine has seen it.
+// version includes the processor if the saved machine has detected it.
 func (q qemu) version() (string, error) {
 	out, err := exec.Command(q.path, "--version").Output()
 	first, _, _ := strings.Cut(string(out), "\n")
@@ -126,7 +125,7 @@ func (q qemu) version() (string, error) {
 	return first, err
 }
 
-// processor is the model of the machine's processor.
+// processor returns the model of the host's processor.
 func processor() string {
 	data, _ := os.ReadFile("/proc/cpuinfo")
 	_, after, _ := strings.Cut(string(data), "model name")
@@ -134,8 +133,8 @@ func processor() string {
 	return strings.Trim(line, "\t: ")
 }
 
-// model is the processor's. What moves single bytes at once on a real processor does not on an
-// emulated one, so that Linux had better not count on it.
+// model returns the model of the guest's processor. It lacks fast string instructions, which are slow when they are
+// emulated, so that Linux does not use them.
 func (q qemu) model() string {
 	if q.kvm {
 		return "max,la57=off"
@@ -143,7 +142,7 @@ func (q qemu) model() string {
 	return "max,la57=off,erms=off,fsrm=off"
 }
 
-// accelerator is what runs the machine's code.
+// accelerator returns QEMU's name for what executes the machine's code.
 func (q qemu) accelerator() string {
 	if q.kvm {
 		return "kvm"
@@ -151,8 +150,8 @@ func (q qemu) accelerator() string {
 	return "tcg,tb-size=" + strconv.Itoa(translated)
 }
 
-// plan is what boot and restore have in common. Of the machine's files QEMU has its own, read-only,
-// and the machine's memory.
+// plan returns what boot and restore have in common. Of the host's files QEMU sees only its own, read-only, and the
+// machine's memory.
 func (q qemu) plan(i *image, dir string, share bool, p *ports, more ...string) (*confine.Plan, error) {
 	shared := map[bool]string{true: "on", false: "off"}[share]
 	const wire, control, monitor = "4", "5", "6" // behind the plan
@@ -186,8 +185,8 @@ func (q qemu) plan(i *image, dir string, share bool, p *ports, more ...string) (
 	return &confine.Plan{Profile: "machine", Argv: append(args, more...), Mounts: mounts, Files: 256, Processes: threads, Keep: len(p.far)}, nil
 }
 
-// boot has QEMU write into the memory's file, and the state when it is kept, for which it needs the
-// right to write files at all.
+// boot lets QEMU write to the memory file and, when the machine is saved, to the state file. QEMU needs the right to
+// write files for that.
 func (q qemu) boot(i *image, dir string, p *ports) (*confine.Plan, error) {
 	f, err := os.OpenFile(filepath.Join(dir, memoryFile), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -211,10 +210,10 @@ func (q qemu) boot(i *image, dir string, p *ports) (*confine.Plan, error) {
 	return plan, nil
 }
 
-// theRest is the state of a machine without its memory, which stays where it is.
+// theRest makes QEMU save the state of a machine without its memory, which stays in its file.
 var theRest = command{"migrate-set-capabilities", map[string]any{"capabilities": []any{map[string]any{"capability": "x-ignore-shared", "state": true}}}}
 
-// keep leaves stopping the machine to QEMU, which then has a copy run at once.
+// keep lets QEMU stop the machine while it saves it. A copy then runs at once.
 func (q qemu) keep(ctx context.Context, p *ports, dir string) error {
 	state, err := os.OpenFile(filepath.Join(dir, stateFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

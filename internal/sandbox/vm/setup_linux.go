@@ -29,9 +29,9 @@ const (
 	fetching  = "fetching"
 )
 
-// Setup finds a kernel, or fetches one from the packages of Debian or Ubuntu, makes the machines
-// of all runtimes in o and wakes a copy of each. Backends with the same Dir use what it made. The
-// error is a *core.Error that says what is missing and how to get it.
+// Setup finds a kernel or downloads one from the packages of Debian or Ubuntu. It then makes the machines of all
+// runtimes in o and starts a copy of each. Backends with the same Dir use them. The error is a *core.Error that says
+// what is missing and how to get it.
 func Setup(ctx context.Context, o Options) (*Report, error) {
 	b := newBackend(o)
 	machines := b.open()
@@ -66,10 +66,10 @@ func Setup(ctx context.Context, o Options) (*Report, error) {
 		WithHint("unpack a kernel of Linux for x86-64 (boot/vmlinuz-*, lib/modules/*) into a folder: retort vm setup --kernel FOLDER")
 }
 
-// source gives the folder of a kernel, and says where it is from.
+// source returns the folder of a kernel and a description of its origin.
 type source func(ctx context.Context) (dir, origin string, err error)
 
-// sources are where a kernel may come from, the nearest first.
+// sources returns the possible sources of a kernel, the nearest first.
 func (b *backend) sources() []source {
 	given := func(dir, origin string) source {
 		return func(context.Context) (string, string, error) { return dir, origin, nil }
@@ -80,7 +80,7 @@ func (b *backend) sources() []source {
 	return []source{given(filepath.Join(b.Dir, kernelDir), "a package, fetched before"), given("/", "this machine's own"), b.fetch}
 }
 
-// prepare makes the machine of the built-in runtime with the kernel in a folder, and notes that.
+// prepare makes the machine of the built-in runtime with the kernel in a folder, and records this choice.
 func (b *backend) prepare(r *Report, dir, origin string) error {
 	dir = absolute(dir)
 	k, err := findKernel(dir)
@@ -112,7 +112,7 @@ func (b *backend) prepare(r *Report, dir, origin string) error {
 	return errors.Join(os.WriteFile(part, data, 0o600), os.Rename(part, filepath.Join(b.Dir, chosenFile)))
 }
 
-// others makes the machines of what else the machine has, and the settings ask for.
+// others makes the machines of the other runtimes that are installed and that the settings ask for.
 func (b *backend) others(ctx context.Context, r *Report) error {
 	var more []string
 	for _, i := range b.Interpreters {
@@ -138,8 +138,8 @@ func (b *backend) others(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// measure makes the machine of a runtime, if there is none, and wakes a copy. A machine that was
-// kept and cannot be woken is made anew.
+// measure makes the machine of a runtime if there is none, and starts a copy. If a saved machine cannot be resumed,
+// it is made again.
 func (b *backend) measure(runtime string) (*Made, error) {
 	for again := false; ; again = true {
 		began := time.Now()
@@ -164,7 +164,8 @@ func (b *backend) measure(runtime string) (*Made, error) {
 	}
 }
 
-// onDisk is what the files of a folder take, in bytes: most of a machine's memory was never used.
+// onDisk returns the disk space of the files in a folder, in bytes. Most of a machine's memory was never used and
+// takes none.
 func onDisk(dir string) (bytes int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -180,7 +181,7 @@ func onDisk(dir string) (bytes int64) {
 	return bytes
 }
 
-// lock waits for a lock on a file in Dir, which is made.
+// lock waits for the lock on a file in Dir. It creates Dir if necessary.
 func (b *backend) lock(name string) (unlock func(), err error) {
 	if err := os.MkdirAll(b.Dir, 0o700); err != nil {
 		return nil, err
@@ -199,11 +200,11 @@ func (b *backend) lock(name string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// packages are those that lead to the kernel which Debian and Ubuntu make for machines.
+// packages lists the packages that depend on the kernel which Debian and Ubuntu build for virtual machines.
 var packages = []string{"linux-image-cloud-amd64", "linux-image-virtual"}
 
-// fetch fetches a kernel from the packages of Debian or Ubuntu, which are signed, and unpacks
-// what is needed of it. Nothing is installed.
+// fetch downloads a kernel from the packages of Debian or Ubuntu, which are signed, and unpacks the needed files. It
+// installs nothing.
 func (b *backend) fetch(ctx context.Context) (dir, origin string, err error) {
 	for _, program := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -233,7 +234,7 @@ func (b *backend) fetch(ctx context.Context) (dir, origin string, err error) {
 	return to, "the package " + images[0], keepKernel(filepath.Join(work, "unpacked"), to)
 }
 
-// kernelPackages are the packages that a kernel is made of.
+// kernelPackages returns the packages that a kernel consists of.
 func kernelPackages(ctx context.Context, tell func(string)) ([]string, error) {
 	image, err := kernelPackage(ctx)
 	if err != nil && os.Geteuid() == 0 { // a fresh system has no list of packages yet
@@ -256,7 +257,7 @@ func kernelPackages(ctx context.Context, tell func(string)) ([]string, error) {
 
 var imagePackage = regexp.MustCompile(`(?m)^Depends:.*?\b(linux-image-\d[a-z0-9.+-]*)`)
 
-// kernelPackage is the newest package with a kernel for machines.
+// kernelPackage returns the newest package with a kernel for virtual machines.
 func kernelPackage(ctx context.Context) (string, error) {
 	var all error
 	for _, p := range packages {
@@ -269,7 +270,7 @@ func kernelPackage(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("the system knows no package with a kernel for machines (sudo apt-get update): %w", errors.Join(all, errKernel))
 }
 
-// said runs a program of the system, and gives what it says.
+// said runs a program of the system and returns its output.
 func said(ctx context.Context, dir, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
@@ -283,8 +284,7 @@ func said(ctx context.Context, dir, program string, args ...string) (string, err
 	return string(out), nil
 }
 
-// keepKernel moves what machines need of an unpacked kernel to another folder, in place of what
-// is there.
+// keepKernel moves the needed files of an unpacked kernel to another folder and replaces what is there.
 func keepKernel(from, to string) error {
 	k, err := findKernel(from)
 	if err != nil {

@@ -16,18 +16,17 @@ import (
 )
 
 const (
-	// ringFile is what is in the memory that a kept machine shares with the engine. What its
-	// copies share is in files of that name with more behind it, each of which is locked until
-	// the copy has opened it.
+	// ringFile holds the saved content of the memory that a machine shares with the engine. The shared memory of a
+	// copy is in a file whose name begins with ringPrefix. It is locked until the copy has opened it.
 	ringFile   = "ring"
 	ringPrefix = ringFile + "-"
-	// gap is where the memory of a machine goes on elsewhere.
+	// gap is the address at which the memory of a machine is interrupted; the rest of it is mapped elsewhere.
 	gap = 3 << 30
-	// unlocked is how long such a file may be there before it is.
+	// unlocked is the time in which such a file is locked after its creation.
 	unlocked = time.Second
 )
 
-// share has the machine of an image share memory with the engine, if it can.
+// share lets the machine of an image share memory with the engine if possible.
 func (b *backend) share(i *image) {
 	p := &i.config.Plan
 	if b.driver.shares() && i.memory+shm.Size <= gap && p.Network == confine.NoNetwork && confine.Shares(i.runtime) {
@@ -35,7 +34,8 @@ func (b *backend) share(i *image) {
 	}
 }
 
-// shared makes the memory of a machine whose image is in dir: that of a copy, if the image is whole.
+// shared creates the shared memory of a machine whose image is in dir. If the image is complete, the memory is that
+// of a copy.
 func (i *image) shared(dir string) (*shm.Memory, error) {
 	if !i.config.Plan.Ring {
 		return nil, nil
@@ -55,7 +55,7 @@ func (i *image) shared(dir string) (*shm.Memory, error) {
 	return memory, err
 }
 
-// left are the files of memory in the folders of machines that nobody shares any more.
+// left returns the shared memory files in the folders of machines that are no longer in use.
 func (b *backend) left() (files []string) {
 	all, _ := filepath.Glob(filepath.Join(b.Dir, prefix+"*", ringPrefix+"*"))
 	for _, name := range all {
@@ -71,7 +71,7 @@ func (b *backend) left() (files []string) {
 	return files
 }
 
-// joined is the wire, over what comes from the machine and what it shares.
+// joined returns the wire that combines the machine's stream with its shared memory.
 func (p *ports) joined(stream io.ReadWriter) io.ReadWriter {
 	if p.shared == nil {
 		return stream

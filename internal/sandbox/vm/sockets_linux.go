@@ -19,11 +19,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketsAppear is how long Firecracker may take to make its sockets, beside what else is done.
+// socketsAppear is how long Firecracker may take to create its sockets, apart from other work.
 const socketsAppear = 20 * time.Second
 
-// dial connects with a socket that the program has made behind its walls. Others who listen there,
-// or would like to, are not the program.
+// dial connects to a socket that the monitor has created in its confinement. It rejects a socket of any other
+// process.
 func (p *ports) dial(ctx context.Context, path string) (*net.UnixConn, error) {
 	name := "/proc/" + strconv.Itoa(p.pid) + "/root" + path
 	for end := time.Now().Add(socketsAppear); ; {
@@ -44,7 +44,7 @@ func (p *ports) dial(ctx context.Context, path string) (*net.UnixConn, error) {
 	}
 }
 
-// pause waits a moment, unless there is nothing more to wait for.
+// pause waits briefly. It returns an error if there is nothing left to wait for.
 func (p *ports) pause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -56,7 +56,7 @@ func (p *ports) pause(ctx context.Context) error {
 	}
 }
 
-// peer tells whether the program is at the other end.
+// peer returns an error unless the monitor is at the other end.
 func (p *ports) peer(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -70,7 +70,7 @@ func (p *ports) peer(conn *net.UnixConn) error {
 	return err
 }
 
-// vsock connects with a port at which the machine listens, as soon as it does.
+// vsock connects to a port of the machine as soon as the machine listens there.
 func (p *ports) vsock(ctx context.Context, port int) (*os.File, error) {
 	for {
 		conn, err := p.dial(ctx, vsockPath)
@@ -91,7 +91,8 @@ func (p *ports) vsock(ctx context.Context, port int) (*os.File, error) {
 	}
 }
 
-// greeted asks for a port. The answer is read byte by byte: what follows is the machine's.
+// greeted requests a connection to a port. It reads the answer byte by byte, because the data after it belongs to the
+// machine.
 func greeted(conn *net.UnixConn, port int) error {
 	if _, err := fmt.Fprintf(conn, "CONNECT %d\n", port); err != nil {
 		return err
@@ -112,7 +113,7 @@ func greeted(conn *net.UnixConn, port int) error {
 	return nil
 }
 
-// api is Firecracker's, which a person could use with curl.
+// api is a client of Firecracker's HTTP API.
 type api struct {
 	conn *net.UnixConn
 	said *bufio.Reader
@@ -128,7 +129,7 @@ func (p *ports) api(ctx context.Context) (*api, error) {
 
 func (a *api) close() { _ = a.conn.Close() }
 
-// request is one to Firecracker.
+// request is a request to Firecracker.
 type request struct {
 	method, path string
 	body         any
@@ -136,7 +137,7 @@ type request struct {
 
 var errRefused = errors.New("refused by Firecracker")
 
-// do asks for something, and waits until it is done.
+// do sends a request and waits until it is done.
 func (a *api) do(r request) error {
 	data, err := json.Marshal(r.body)
 	if err != nil {

@@ -2,11 +2,11 @@ package vm
 
 import "time"
 
-// ticksNow is the processor's counter, which an emulated one counts with.
+// ticksNow returns the processor's time stamp counter. An emulated processor uses the same counter.
 func ticksNow() uint64
 
-// kilohertz is how fast the counter runs. A machine of this kind has nothing that its
-// kernel could compare it with.
+// kilohertz measures the frequency of the counter. A machine of this type has no other clock with which its kernel
+// could measure it.
 func kilohertz() int64 {
 	const span = 50 * time.Millisecond
 	first := ticksNow()

@@ -2,5 +2,5 @@
 
 package vm
 
-// kilohertz is not known: machines are for x86-64 processors.
+// kilohertz returns 0: machines have x86-64 processors.
 func kilohertz() int64 { return 0 }

@@ -16,44 +16,43 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// Name is what settings and reports call the backend.
+// Name is the name of the backend in settings and reports.
 const Name = "vm"
 
 // Options configure a backend.
 type Options struct {
-	// Guest starts a guest that speaks package wire on its standard input and output, and
-	// understands machine.Argument and confine.Argument: the path of this program, and
-	// arguments. Empty means this binary with the arguments "guest restored".
+	// Guest is the path and the arguments of the guest program. It must speak package wire on its standard input and
+	// output and support vminit.Argument and confine.Argument. Empty means this binary with the arguments "guest
+	// restored".
 	Guest []string
-	// QEMU is the path of QEMU's program, or a name that is looked for in PATH:
-	// "qemu-system-x86_64" if empty.
+	// QEMU is the path of QEMU, or a name to look up in PATH. Empty means "qemu-system-x86_64".
 	QEMU string
-	// Firecracker is the path of Firecracker's program, or a name that is looked for in PATH:
-	// "firecracker" if empty. It is used where KVM is of use, and is not needed.
+	// Firecracker is the path of Firecracker, or a name to look up in PATH. Empty means "firecracker". It is optional
+	// and used only if KVM is.
 	Firecracker string
-	// Dir is where kernels and machines are kept, between engines too. It is made.
+	// Dir is the folder for kernels and saved machines. Several engines may share it. It is created if missing.
 	Dir string
-	// Kernel is a folder with boot/vmlinuz-* and lib/modules/*, as a package of a kernel
-	// has. Empty means the one that Setup has chosen; without that there are no machines.
+	// Kernel is a folder with boot/vmlinuz-* and lib/modules/*, like a kernel package. Empty means the one that Setup
+	// has chosen; without one there are no machines.
 	Kernel string
-	// Progress is told what takes long, if it is not nil.
+	// Progress, unless it is nil, is called with a description of each step that takes long.
 	Progress func(string)
-	// Warm is how many machines wait for programs once the first one was asked for,
-	// MaxWarm how many when much is asked for: see warmpool.Kind.
+	// Warm is the number of machines that wait for programs after the first request, and MaxWarm the number under
+	// load: see warmpool.Kind.
 	Warm, MaxWarm int
-	// Limits are those that most programs have.
+	// Limits are the limits that most programs have.
 	Limits core.Limits
-	// Interpreters are runtimes that the machine may have.
+	// Interpreters lists the runtimes that the host may have.
 	Interpreters []interpreter.Interpreter
-	// Commands are what programs can start, each in a machine of its own.
+	// Commands lists the host commands that programs can start. Each runs in a machine of its own.
 	Commands hostcmd.Set
 	// Network, unless it is nil, gives programs of proxied interpreters a way to an
 	// sandbox.Proxy, if their Host is one. Their machines have none all the same.
 	Network *interpreter.Network
 }
 
-// Dir is where machines are kept that every engine of this user has in common: among the user's
-// caches, and where there are none, in the engine's home.
+// Dir returns the folder for saved machines that all engines of this user share. It is among the user's caches or, if
+// there are none, in home.
 func Dir(home string) string {
 	if caches, err := os.UserCacheDir(); err == nil {
 		return filepath.Join(caches, "retort", "machines")
@@ -64,7 +63,7 @@ func Dir(home string) string {
 // chosenFile, in Dir, says which kernel Setup has chosen.
 const chosenFile = "setup.json"
 
-// chosen is what Setup leaves for backends.
+// chosen records the choice of Setup for backends.
 type chosen struct {
 	Kernel string `json:"kernel"` // a folder
 	KVM    bool   `json:"kvm"`    // machines start so much sooner with it that it is used
@@ -72,13 +71,13 @@ type chosen struct {
 	Firecracker bool `json:"firecracker,omitempty"`
 }
 
-// Kernel is the folder of the kernel that Setup has chosen for a Dir.
+// Kernel returns the folder of the kernel that Setup has chosen for dir.
 func Kernel(dir string) (string, error) {
 	c, err := choice(dir)
 	return c.Kernel, err
 }
 
-// choice is what Setup has left in a Dir.
+// choice reads the choice of Setup in dir.
 func choice(dir string) (c chosen, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, chosenFile))
 	if err == nil {
@@ -87,7 +86,7 @@ func choice(dir string) (c chosen, err error) {
 	return c, err
 }
 
-// Report is what Setup did.
+// Report describes what Setup did.
 type Report struct {
 	Program  string            `json:"program"`  // that makes machines, and its version
 	Kernel   string            `json:"kernel"`   // file
@@ -99,7 +98,7 @@ type Report struct {
 	Missing  []sandbox.Missing `json:"missing,omitempty"`
 }
 
-// Made is a machine that is kept.
+// Made is a saved machine.
 type Made struct {
 	Runtime string `json:"runtime"` // or "commands"
 	Dir     string `json:"dir"`
@@ -110,7 +109,7 @@ type Made struct {
 
 const quickjs = "quickjs"
 
-// walled says what is between a program and the machine that another program makes.
+// walled describes what separates a program from the host when its machine is run by another program.
 func walled(program, kind, device string) []string {
 	return []string{
 		"a machine of its own, which is a program (" + kind + "); it has no disk, no network and no device but a " + device,

@@ -10,13 +10,13 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// New makes a backend that says that it is not for this system. Close must be called.
+// New makes a backend that is unavailable on this system. The caller must close it.
 func New(Options) *warmpool.Backend {
 	have := sandbox.Capabilities{Name: Name, Strength: sandbox.Machine, Unavailable: elsewhere()}
 	return warmpool.New(warmpool.Options{Name: Name, Capabilities: func() sandbox.Capabilities { return have }})
 }
 
-// Setup says that machines are not for this system.
+// Setup returns an error: this system has no virtual machines.
 func Setup(context.Context, Options) (*Report, error) { return nil, elsewhere() }
 
 func elsewhere() *core.Error {

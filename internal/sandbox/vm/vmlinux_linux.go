@@ -13,7 +13,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// maxVmlinux is the most that a kernel may have when it is unpacked, in bytes.
+// maxVmlinux bounds the size of an unpacked kernel, in bytes.
 const maxVmlinux = 512 << 20
 
 // Where the head of a kernel's file ("bzImage") says what it has within: see the kernel's
@@ -29,8 +29,8 @@ const (
 
 var errPacked = errors.New("this kernel's file is of no kind that can be unpacked")
 
-// vmlinux is the kernel of a file as a program that starts it without its own unpacking wants it:
-// ELF. Kernels that distributions make unpack themselves.
+// vmlinux returns the kernel of a file as ELF, which a monitor can start without the kernel's own decompressor. The
+// kernels of distributions are compressed and unpack themselves.
 func vmlinux(file string) ([]byte, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -48,7 +48,7 @@ func vmlinux(file string) ([]byte, error) {
 	return data, nil
 }
 
-// unpack gives what is within a kernel's file.
+// unpack returns the kernel inside a kernel file.
 func unpack(data []byte) ([]byte, error) {
 	if len(data) < headLength || string(data[bootMagic:bootMagic+4]) != "HdrS" || binary.LittleEndian.Uint16(data[bootVersion:]) < withPayload {
 		return nil, errPacked
@@ -70,7 +70,7 @@ func unpack(data []byte) ([]byte, error) {
 	return decompress(data[from:to-size], full)
 }
 
-// decompress undoes one of the ways in which kernels are compressed. The result has size bytes.
+// decompress decompresses data in any of the formats used for kernels. The result has size bytes.
 func decompress(data []byte, size int64) (plain []byte, err error) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x02\x21\x4c\x18")):
@@ -95,7 +95,7 @@ func decompress(data []byte, size int64) (plain []byte, err error) {
 	return plain, err
 }
 
-// filtered is what a program of the system makes of data.
+// filtered pipes data through a program of the system and returns its output.
 func filtered(data []byte, program []string) ([]byte, error) {
 	cmd := exec.Command(program[0], program[1:]...)
 	cmd.Stdin = bytes.NewReader(data)

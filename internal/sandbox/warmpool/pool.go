@@ -10,28 +10,27 @@ import (
 )
 
 const (
-	// restAfter is how long nothing must be taken before a pool that grew with
-	// demand shrinks again.
+	// restAfter is the time without requests after which a pool that has grown shrinks again.
 	restAfter = 30 * time.Second
-	// breather is how long a program that found a guest ready has the machine to
-	// itself before the next one is started in its place.
+	// breather is how long a program that got a ready guest has the machine to itself before a replacement is
+	// started.
 	breather = 10 * time.Millisecond
-	// patience is how long another item is not started while some are ready and a guest's
-	// program runs: a start takes a processor, which a program may need beside its own.
+	// patience is how long no other item is started while some are ready and a program runs. A start takes a
+	// processor, which the program may need.
 	patience = time.Second
 )
 
-// ErrClosed is the error of a pool, and of a backend, that has been closed.
+// ErrClosed is the error of a pool or a backend that is closed.
 var ErrClosed = errors.New("the backend is closed")
 
-// Item is what a Pool keeps ready.
+// Item is an element of a Pool.
 type Item interface {
 	comparable
 	Alive() bool // false when it has ended by itself
 	Kill()       // ends it; it does not wait, and does no harm twice
 }
 
-// PoolOptions say what a Pool keeps ready.
+// PoolOptions configure a Pool.
 type PoolOptions[T Item] struct {
 	Start func() (T, error) // returns an item that is ready, or nothing left behind
 	Least int               // ready at rest
@@ -42,8 +41,8 @@ type PoolOptions[T Item] struct {
 	Room  func() bool       // whether the machine has memory for items that wait; nil means that Linux is asked
 }
 
-// Pool keeps items ready. Each is given out once. It grows when somebody had
-// to wait, and shrinks when it rests.
+// Pool keeps items ready. It hands out each item once. It grows when a caller had to wait, and shrinks when it is
+// idle.
 type Pool[T Item] struct {
 	PoolOptions[T]
 	mostAtOnce int // starts
@@ -78,7 +77,7 @@ func NewPool[T Item](o PoolOptions[T]) *Pool[T] {
 	return p
 }
 
-// Take gives out an item that is ready, or the next to become so.
+// Take returns an item that is ready, or waits for the next one.
 func (p *Pool[T]) Take(ctx context.Context) (T, error) {
 	p.mu.Lock()
 	if p.closed {
@@ -118,7 +117,7 @@ func (p *Pool[T]) Take(ctx context.Context) (T, error) {
 	}
 }
 
-// calm is how long who was just given an item has the machine to itself. p.mu is held.
+// calm returns how long the receiver of an item has the machine to itself. p.mu must be held.
 func (p *Pool[T]) calm() time.Duration {
 	if p.Calm && len(p.ready) > 0 {
 		return patience
@@ -126,7 +125,7 @@ func (p *Pool[T]) calm() time.Duration {
 	return breather
 }
 
-// Refill says that an item that was taken needs the machine no more.
+// Refill tells the pool that an item that was taken no longer needs the machine to itself.
 func (p *Pool[T]) Refill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,8 +134,7 @@ func (p *Pool[T]) Refill() {
 	}
 }
 
-// Postpone lets an item that was just taken have the machine to itself for longer
-// than usual.
+// Postpone gives an item that was just taken the machine to itself for longer than usual.
 func (p *Pool[T]) Postpone(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +143,7 @@ func (p *Pool[T]) Postpone(d time.Duration) {
 	}
 }
 
-// abandon gives back what a waiter that left was given, or its place.
+// abandon takes back the item, or the place in the queue, of a waiter that gave up.
 func (p *Pool[T]) abandon(waiter chan started[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,7 +157,7 @@ func (p *Pool[T]) abandon(waiter chan started[T]) {
 	}
 }
 
-// refill starts as many items as are wanted. p.mu is held.
+// refill starts as many items as are missing. p.mu must be held.
 func (p *Pool[T]) refill() {
 	target := p.target
 	if target > 0 && !p.Room() {
@@ -195,7 +193,7 @@ func (p *Pool[T]) add() {
 	}
 }
 
-// keep takes an item in, if it is wanted. p.mu is held.
+// keep adds an item if it is still wanted. p.mu must be held.
 func (p *Pool[T]) keep(item T) {
 	if p.closed || len(p.ready) >= p.target {
 		item.Kill()
@@ -217,15 +215,14 @@ func (p *Pool[T]) shrink() {
 	}
 }
 
-// Ready are the items that wait now.
+// Ready returns the items that are ready now.
 func (p *Pool[T]) Ready() []T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.ready)
 }
 
-// Close ends the items that are ready and returns when no start is under
-// way. Those who wait are told.
+// Close ends the ready items and returns when no start is in progress. Waiters get ErrClosed.
 func (p *Pool[T]) Close() {
 	p.mu.Lock()
 	p.closed = true

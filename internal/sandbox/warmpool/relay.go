@@ -8,7 +8,7 @@ import (
 	"retort/internal/sandbox/wire/mux"
 )
 
-// relayed is a guest behind a relay.
+// relayed is a guest that is reached through a relay.
 type relayed struct {
 	Guest
 	mux   *mux.Mux
@@ -27,13 +27,13 @@ func relay(g Guest) *relayed {
 	return r
 }
 
-// Read is what comes over the wire.
+// Read reads from the wire.
 func (r *relayed) Read(b []byte) (int, error) { return r.first.Read(b) }
 
-// Write is what goes over the wire.
+// Write writes to the wire.
 func (r *relayed) Write(b []byte) (int, error) { return r.first.Write(b) }
 
-// accept is a connection of the program's, which is ended if nobody is there for it.
+// accept handles a connection of the program. It closes the connection if nothing serves it.
 func (r *relayed) accept(l *mux.Lane) {
 	defer l.Close()
 	r.mu.Lock()
@@ -48,8 +48,8 @@ func (r *relayed) accept(l *mux.Lane) {
 	}
 }
 
-// lead leads the connections that a program opens to h, if it is a Proxy, until shut is
-// called, which returns when none is left.
+// lead passes the connections that a program opens to h, if h is a Proxy. shut stops this and returns when no
+// connection is left.
 func lead(g Guest, h sandbox.Host) (shut func()) {
 	r, ok := g.(*relayed)
 	proxy, is := h.(sandbox.Proxy)

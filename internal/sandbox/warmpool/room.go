@@ -6,11 +6,10 @@ import (
 	"strconv"
 )
 
-// scarce is the available memory, in bytes, below which no guests are kept
-// ready: a waiting one takes 10 to 60 MB.
+// scarce is the available memory, in bytes, below which no guests are kept ready. A waiting guest takes 10 to 60 MB.
 const scarce = 512 << 20
 
-// hasRoom says whether the machine has memory to spare.
+// hasRoom reports whether the machine has memory for waiting guests.
 func hasRoom() bool {
 	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

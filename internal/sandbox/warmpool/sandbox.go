@@ -12,7 +12,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// parting is how long the connections of a program that has ended may take to end.
+// parting is how long the connections of a program that has ended may take to close.
 const parting = time.Second
 
 // pooledSandbox is one guest with its limits. It runs one program.
@@ -61,7 +61,7 @@ func (s *pooledSandbox) Run(ctx context.Context, p core.Program, h sandbox.Host)
 	return report, nil
 }
 
-// explain has the guest say why it went away.
+// explain asks the guest why it ended.
 func (s *pooledSandbox) explain(end *wire.End, p core.Program) {
 	s.member.guest.Explain(end, p)
 	end.Status = cmp.Or(end.Status, core.StatusError)
@@ -97,7 +97,7 @@ func (s *pooledSandbox) Close() error {
 	return nil
 }
 
-// leave says that the program has ended.
+// leave marks that the program has ended.
 func (s *pooledSandbox) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func (s *pooledSandbox) Start(ctx context.Context, c sandbox.Command) (sandbox.E
 	return s.backend.Command(ctx, c, s.spec.Limits.Or(core.DefaultLimits()))
 }
 
-// enter begins something that Close of the backend waits for, if the program still runs.
+// enter registers work that Close of the backend must wait for. It returns an error if the program no longer runs.
 func (s *pooledSandbox) enter() (done func(), refused *core.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

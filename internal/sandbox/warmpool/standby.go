@@ -1,7 +1,6 @@
-// Package warmpool is the host's side of sandboxes whose guest is reached over a stream:
-// containers and virtual machines. It keeps started guests ready, gives each to one
-// program, serves that over package wire and ends the guest. How a guest is started is
-// all that differs between such backends, and is given to it as a Kind.
+// Package warmpool is the host's side of sandboxes whose guest is reached over a stream: containers and virtual
+// machines. It keeps started guests ready, gives each to one program, serves it over package wire and ends the guest.
+// Such backends differ only in how a guest is started, which a Kind describes.
 package warmpool
 
 import (
@@ -18,66 +17,62 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// Guest is one started guest, which runs one program and is thrown away.
+// Guest is a started guest. It runs one program and is then discarded.
 type Guest interface {
 	// ReadWriteCloser is the wire. Closing it ends the guest.
 	io.ReadWriteCloser
 	// Kill ends the guest. It is idempotent and returns at once.
 	Kill()
-	// Gone is closed when nothing of the guest is left.
+	// Gone returns a channel that is closed when nothing of the guest is left.
 	Gone() <-chan struct{}
 	// Limit bounds a guest that has no program yet for the limits of its program,
 	// if those differ from the ones that it was started with.
 	Limit(core.Limits)
-	// Peak is the most memory that the guest was seen to use, in bytes; 0 if unknown.
+	// Peak returns the peak memory of the guest, in bytes, or 0 if unknown.
 	Peak() int64
-	// Explain completes the end of a program whose guest went away by itself: that
-	// it ran out of memory, was killed, crashed. It is called when the wire has
-	// ended, and may wait a moment to find out. What it leaves empty is filled in.
+	// Explain sets how a program ended whose guest ended by itself: it ran out of memory, was killed or crashed. It
+	// is called after the wire has ended and may wait a moment to find out. The caller fills in what it leaves empty.
 	Explain(end *wire.End, p core.Program)
 }
 
-// Kind is how guests of one runtime are started.
+// Kind describes how guests of one runtime are started.
 type Kind struct {
 	Runtime string
-	// Start returns a guest that has been started, and nothing left behind after an
-	// error. The guest need not be ready, nor have been greeted. An error that is a
-	// *core.Error reaches whoever asked for the sandbox as it is.
+	// Start starts a guest. After an error nothing may be left behind. The guest need not be ready or greeted. A
+	// *core.Error reaches the caller that asked for the sandbox unchanged.
 	Start func(ctx context.Context) (Guest, error)
 	// Harness gives what a guest gets that waits for it in the first frame; nil
 	// where guests have theirs.
 	Harness func() []byte
 	// Within bounds the time from start to ready: 30 s if zero.
 	Within time.Duration
-	// Warm is how many guests wait at rest: 2 if zero, none if negative. MaxWarm
-	// is how many may wait when much is asked for: 8 if zero.
+	// Warm is the number of guests that wait when idle. Zero means 2; a negative number means none. MaxWarm is the
+	// number that may wait under load. Zero means 8.
 	Warm, MaxWarm int
-	// Ahead starts guests before anybody has asked for one.
+	// Ahead starts guests before the first request.
 	Ahead bool
-	// Bounds says what holds the limits, for reports.
+	// Bounds describes what enforces the limits, for reports.
 	Bounds string
-	// Relayed says that guests are those of a relay (confine.Relayed): what they send are
-	// lanes, of which the first is the wire and the others are connections for the Proxy
-	// that the program's Host is.
+	// Relayed is set for guests behind a relay (confine.Relayed). What they send are lanes: the first is the wire,
+	// and the others are connections for the Proxy that the program's Host is.
 	Relayed bool
 }
 
 // Options configure a Backend.
 type Options struct {
 	Name string
-	// Capabilities says what the backend can do now. It is asked often, and must answer
-	// at once when it has answered before. Its Warning ends up in every report.
+	// Capabilities returns what the backend can do now. It is called often and must return at once after the first
+	// time. Its Warning is added to every report.
 	Capabilities func() sandbox.Capabilities
 	Kinds        []Kind
-	// Command starts a command in a sandbox of its own, with the limits of the program that
-	// wants it, and returns when nothing of it is left; nil if there are none. Its error is a
-	// *core.Error.
+	// Command runs a command in a sandbox of its own, with the limits of its program. It returns when nothing of the
+	// command is left. It is nil if there are no commands. Its error is a *core.Error.
 	Command func(ctx context.Context, c sandbox.Command, l core.Limits) (sandbox.Ended, error)
-	// Closed is called once, when every guest is gone; nil if there is nothing to do.
+	// Closed is called once when all guests are gone. It may be nil.
 	Closed func() error
 }
 
-// Backend is an sandbox.Backend of guests. It is safe for use by several goroutines.
+// Backend is a sandbox.Backend of guests. It is safe for concurrent use.
 type Backend struct {
 	Options
 	kinds map[string]*kind
@@ -126,13 +121,13 @@ func (b *Backend) open(k Kind) *kind {
 	return opened
 }
 
-// member is a guest that has been greeted.
+// member is a guest that has sent its greeting.
 type member struct {
 	guest Guest
 	conn  *wire.Conn
 }
 
-// Alive says whether the guest is there.
+// Alive reports whether the guest still runs.
 func (m *member) Alive() bool {
 	select {
 	case <-m.guest.Gone():
@@ -203,7 +198,7 @@ func (b *Backend) begin(ctx context.Context, k Kind) (Guest, error) {
 	return guest, nil
 }
 
-// failed ends a guest that did not get ready, and says why in its own words if it has any.
+// failed ends a guest that did not become ready and returns the reason, as the guest explains it if it can.
 func (b *Backend) failed(m *member, err error) error {
 	m.Kill()
 	if errors.Is(err, ErrClosed) {
@@ -250,7 +245,7 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox,
 	return sandbox, nil
 }
 
-// haveSoon is Capabilities for somebody who may not want to wait for what it tries.
+// haveSoon is Capabilities with a context, for callers that may stop waiting for what it tries.
 func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	found := make(chan sandbox.Capabilities, 1)
 	go func() { found <- b.Capabilities() }()
