@@ -53,7 +53,7 @@ type Set struct {
 }
 
 // Open reads the templates of a folder and uses the built-in text for those that the folder does not have. The folder
-// need not exist. The error names the first fault.
+// need not exist. The error names the first fault, with file and line.
 func Open(dir string) (*Set, *core.Error) {
 	s := &Set{trees: map[Name]*parse.Tree{}, files: map[Name]string{}}
 	for _, name := range Names() {

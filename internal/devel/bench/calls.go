@@ -31,7 +31,7 @@ type way struct {
 }
 
 // calls measures calls from programs, and the same calls without the engine. The ways take turns, so that other load
-// on the machine affects all of them alike.
+// on the machine affects all of them alike. The engine's share is the difference within one round.
 func (b *bench) calls(ctx context.Context) error {
 	e, up, err := b.engine(ctx, "calls", ordinary)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 )
 
 // landlock forbids every path that the plan does not name, TCP, and signals and abstract sockets to processes
-// outside, as far as the kernel supports it.
+// outside, as far as the kernel supports it. With namespaces it is a second line of defence. Without them, an
+// interpreter is not started unless Landlock works.
 func (p *Plan) landlock() error {
 	rules := []landlock.Rule{}
 	if len(p.Argv) > 0 {

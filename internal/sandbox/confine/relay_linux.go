@@ -142,7 +142,7 @@ func (g *relayed) status() int {
 	return g.cmd.ProcessState.ExitCode()
 }
 
-// lead accepts connections, a bounded number at a time, and forwards each over a lane of its own.
+// lead accepts connections, a bounded number at a time, and forwards each over a stream of its own.
 func lead(l net.Listener, m *mux.Mux) {
 	free := make(chan struct{}, mux.Most)
 	for {

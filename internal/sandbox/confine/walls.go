@@ -97,7 +97,7 @@ const (
 	// Handed makes this process open the listener and send it to the parent over descriptor 4.
 	Handed
 	// Relayed makes this process stay as a relay that starts the guest as another process. It forwards the guest's
-	// connections and the guest's own stream to the parent as lanes (package mux) over its standard input and output,
+	// connections and the guest's own wire to the parent as streams (package mux) over its standard input and output,
 	// and exits with the guest's status. It is for sandboxes from which no descriptor can be sent to the parent. The
 	// process must be the first of its namespace.
 	Relayed

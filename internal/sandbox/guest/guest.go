@@ -1,33 +1,32 @@
-// Package guest is the code that runs inside a sandbox: a QuickJS machine with
-// the surroundings that programs expect, and nothing else. It has no file
-// system, no environment and no network of its own; everything that a program
-// can reach is a call over the wire.
+// Package guest is the code that runs inside a sandbox: a QuickJS engine with the
+// environment that programs expect, and nothing else. It has no file system, no
+// environment variables and no network of its own. A program can reach the outside only
+// by calls over the wire.
 //
 // A program's Code is the body of an async function with the parameters
 // __import, __exports and __meta, in strict mode. Its value is what the
-// function returns; if that is undefined, it is __exports.default, called first
-// if it is a function. Times are UTC.
+// function returns. If that is undefined, the value is __exports.default, which is
+// called first if it is a function. Times are UTC.
 //
 // # Values
 //
 // The value becomes JSON, and so do the arguments of calls: a BigInt becomes an
 // integer literal with all its digits, a Date its ISO string, a Map with string
-// keys an object and any other the list of its entries, a Set, typed array or
+// keys an object and any other Map the list of its entries, a Set, typed array or
 // ArrayBuffer a list, an Error {name, message} and its own properties, an iterator
-// the list of what it gives, a RegExp its text; toJSON is honoured; NaN, infinities and
-// invalid Dates become null; functions, symbols and undefined are left out. What is lost
-// of a value or of arguments is told as a warning (module losses), but for undefined. A
-// promise inside of the value is awaited. A value that contains itself is an error that
-// names the place. Integers beyond 2^53 in what calls
-// return are BigInts in the program.
+// the list of its elements, a RegExp its text. toJSON is used. NaN, infinities and
+// invalid Dates become null. Functions, symbols and undefined are left out. A warning
+// says what is lost of a value or of arguments (module losses), except for undefined. A
+// promise inside the value is awaited. A value that contains itself is an error that
+// names the place. Integers beyond 2^53 in the results of calls are BigInts in the program.
 //
 // # When a program is over
 //
-// A program is over when its function has returned, thrown, or waits while
-// nothing is under way that could wake it: no call and no timer. Calls that it
-// did not await are given a second to end, in which their handlers run; timers
-// are not waited for. A rejection that nobody has handled by then, and an
-// exception in a timer's callback at once, end the program with an error.
+// A program is over when its function has returned or thrown, or when it waits although
+// nothing is pending that could wake it: no call and no timer. Calls that it
+// did not await get a second to end, in which their handlers run. Timers
+// are not waited for. A rejection without a handler at that time, or an
+// exception in a timer's callback at any time, ends the program with an error.
 package guest
 
 import (

@@ -21,7 +21,7 @@ import (
 )
 
 // Look finds the programs that the settings name: absolute paths, or names that are looked up in PATH now. A program
-// that does not exist or can never be started is recorded with the reason.
+// that does not exist or can never be started is recorded with the reason; the others can be started.
 func Look(written []string) Set {
 	s := &search{Set: Set{found: map[string]*Command{}}, paths: map[string]string{}}
 	for _, w := range written {

@@ -17,8 +17,8 @@ import (
 const inherited = 2 * time.Second
 
 // Abandoned tries to take the exclusive lock (flock) of a file and reports whether it succeeded. It fails while the
-// process that locked the file is alive. A child that this process was just starting may hold the lock a little
-// longer, for which Abandoned waits.
+// process that locked the file is alive. If that process was killed while it was starting a child, the child also has
+// the lock until it executes its program or dies. Abandoned waits for that.
 func Abandoned(f *os.File) bool { return abandoned(f, inherited) }
 
 func abandoned(f *os.File, within time.Duration) bool {

@@ -20,8 +20,9 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// Commands holds a backend to the contract of sandbox.Commander. Its programs can start the
-// file path, whose main program is BeCommand once its first argument is "command", as tool.
+// Commands checks that a backend fulfills the contract of sandbox.Commander. Its programs must be able to start the
+// file path as the command "tool". The main program of that file must call BeCommand if its first argument is
+// "command".
 func Commands(t *testing.T, b sandbox.Backend, path string) {
 	t.Run("results", func(t *testing.T) { commandResults(t, b, path) })
 	t.Run("starts nothing", func(t *testing.T) { commandStartsNothing(t, b) })
@@ -29,8 +30,7 @@ func Commands(t *testing.T, b sandbox.Backend, path string) {
 	t.Run("ends with its program", func(t *testing.T) { commandEndsWithItsProgram(t, b) })
 }
 
-// BeCommand is the main program of a binary that Commands has programs start. It gives its
-// exit status.
+// BeCommand is the main program of the command that Commands starts. It returns its exit status.
 func BeCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch args[0] {
 	case "argv":
@@ -79,14 +79,13 @@ func BeCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// Started has a program of b start a command, and gives what it got.
+// Started runs a program on b that starts a command, and returns the command's result.
 func Started(t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.Command) (sandbox.Ended, *core.Error, sandbox.Report) {
 	t.Helper()
 	return startedWith(t.Context(), t, b, l, c, func() {})
 }
 
-// startedWith is like Started, but runs the program with ctx, and calls starting just before it
-// starts the command.
+// startedWith is like Started, but runs the program with ctx and calls starting just before it starts the command.
 func startedWith(ctx context.Context, t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.Command, starting func()) (sandbox.Ended, *core.Error, sandbox.Report) {
 	t.Helper()
 	l = l.Or(core.Limits{Timeout: hang}).Or(core.DefaultLimits())
@@ -109,7 +108,7 @@ func startedWith(ctx context.Context, t *testing.T, b sandbox.Backend, l core.Li
 	return ended, core.AsError(failed), report
 }
 
-// Tool is the command of Commands, which does as its arguments say.
+// Tool returns the command of Commands, which does what its arguments say.
 func Tool(args ...string) sandbox.Command {
 	return sandbox.Command{Name: "tool", Args: append([]string{"command"}, args...)}
 }

@@ -34,7 +34,7 @@ func (s *suite) cancel(t *testing.T) {
 	t.Run("at the end", func(t *testing.T) { s.cancelAtTheEnd(t, b) })
 }
 
-// moment is when a test ends a program from outside.
+// moment is the time at which a test ends a program from outside.
 type moment int
 
 const (
@@ -248,7 +248,7 @@ func ownTemporaryFolder(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 }
 
-// preparing is held while Prepared prepares a sandbox.
+// preparing is locked while Prepared prepares a sandbox.
 var preparing sync.Mutex
 
 // Prepared returns a sandbox for an engine process, which needs many of them and has no test to fail.

@@ -22,7 +22,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// attempt is one way out. It is open if do returns nil.
+// attempt tries one way out of the sandbox. The way is open if do returns nil.
 type attempt struct {
 	name string
 	do   func() error
@@ -31,15 +31,14 @@ type attempt struct {
 //go:embed escape.py
 var escapePython string
 
-// Escapes has a guest of b that is Probe try every way out that a sandbox should close.
-// b has it as its guest for runtime. Floods that are left out are those that end the whole
-// sandbox on b.
+// Escapes runs Probe as a guest of b. Probe tries every way out that a sandbox must close. b must use it as the guest
+// for runtime. leftOut names the resource floods that end the whole sandbox on b, which are skipped.
 func Escapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...string) {
 	Judge(t, tried(t, b, runtime, strings.Join(append([]string{secret(t)}, leftOut...), "\n")), 100)
 }
 
-// PythonEscapes has a Python program, which has ctypes, do the same. Without are lines of
-// the program that make no sense on b.
+// PythonEscapes tries the same with a Python program, which has ctypes. without lists lines of the program that do
+// not apply to b.
 func PythonEscapes(t *testing.T, b sandbox.Backend, without ...string) {
 	code := escapePython
 	for _, line := range without {
@@ -51,7 +50,7 @@ func PythonEscapes(t *testing.T, b sandbox.Backend, without ...string) {
 	Judge(t, tried(t, b, "python", fmt.Sprintf("SECRET, PARENT = %q, %d\n%s", secret(t), os.Getpid(), code)), 60)
 }
 
-// secret is a file of the machine that anybody may read.
+// secret creates a file on the machine that anybody may read.
 func secret(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "secret")
@@ -61,7 +60,7 @@ func secret(t *testing.T) string {
 	return file
 }
 
-// tried is the output of a program.
+// tried runs a program and returns its output.
 func tried(t *testing.T, b sandbox.Backend, runtime, code string) string {
 	t.Helper()
 	return triedWith(t, b, runtime, code, echo)
@@ -82,7 +81,8 @@ func triedWith(t *testing.T, b sandbox.Backend, runtime, code string, h sandbox.
 	return string(r.Output)
 }
 
-// Judge reads the lines of a probe: "closed NAME: why" or "OPEN NAME".
+// Judge checks the lines of a probe: "closed NAME: why" or "OPEN NAME". It fails the test for an open way, or for
+// fewer than least lines.
 func Judge(t *testing.T, output string, least int) {
 	t.Helper()
 	closed := 0
@@ -100,9 +100,9 @@ func Judge(t *testing.T, output string, least int) {
 	t.Logf("%d ways out are closed", closed)
 }
 
-// Probe is the main program of a guest that tries every way out. Its program's code is
-// the path of a file of the machine, and on further lines what it is not to try; it says that
-// it is a guest for runtime.
+// Probe is the main program of a guest that tries every way out. It reports itself as a guest for runtime. Its
+// program's code is the path of a file on the machine, followed by lines with the names of the ways that it must not
+// try.
 func Probe(runtime string, in io.Reader, out io.Writer) {
 	conn := wire.NewConn(stdio{in, out})
 	conn.Accept(wire.GuestSizes())
@@ -201,7 +201,7 @@ func linkAttempts(secret string) []attempt {
 	}
 }
 
-// executions are ways to become something else, and to leave the root.
+// executions returns attempts to execute another program and to leave the root.
 func executions(secret string) []attempt {
 	return []attempt{
 		{"make a device", func() error { return unix.Mknod("/tmp/mem", unix.S_IFCHR|0o666, 1<<8|1) }},
@@ -292,7 +292,7 @@ func callAttempts() []attempt {
 	return append(list, calling("a pair of sockets: IPv4", unix.SYS_SOCKETPAIR, unix.AF_INET, unix.SOCK_STREAM, 0, at(zeros)))
 }
 
-// floodAttempts take as much as there is of something; each must come to an end.
+// floodAttempts returns attempts that use up a resource. Each must end.
 func floodAttempts() []attempt {
 	return []attempt{
 		{"a sparse file of 1 TB", func() error { return os.Truncate(create("/tmp/sparse"), 1<<40) }},
@@ -346,11 +346,11 @@ func create(path string) string {
 	return path
 }
 
-// stdio are the standard input and output of a guest.
+// stdio joins the standard input and output of a guest.
 type stdio struct {
 	io.Reader
 	io.Writer
 }
 
-// Close does nothing: the process ends instead.
+// Close does nothing, because the process exits instead.
 func (stdio) Close() error { return nil }

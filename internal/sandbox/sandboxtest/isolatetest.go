@@ -25,10 +25,9 @@ func Run(t *testing.T, runtime string, newBackend func(t *testing.T) sandbox.Bac
 	RunSlow(t, runtime, 1, newBackend)
 }
 
-// RunSlow is Run for a backend whose processor is emulated, and slower by a factor than
-// the machine's own: programs may take so many times as long, which is what their limits of
-// time are multiplied with. A program that catches every error of its runtime's bound of memory
-// ends by its time there. All else must hold as it does everywhere.
+// RunSlow is Run for a backend whose processor is emulated and therefore slower by a factor than the machine's. Time
+// limits are multiplied by the factor. On such a backend, a program that catches every out-of-memory error of its
+// runtime ends by its timeout. Everything else must be as on other backends.
 func RunSlow(t *testing.T, runtime string, factor int, newBackend func(t *testing.T) sandbox.Backend) {
 	RunPart(t, runtime, factor, newBackend)
 }
@@ -97,11 +96,10 @@ type suite struct {
 	shared sandbox.Backend // for all tests that do not change it; nil if none is open
 }
 
-// text is one program in JavaScript and in Python. An empty one means that it
-// makes no sense in that language.
+// text is one program in JavaScript and in Python. It is empty for a language in which the test does not apply.
 type text struct{ js, py string }
 
-// in gives the program in the language of the suite's runtime.
+// in returns the program in the language of the suite's runtime.
 func (s *suite) in(p text) string {
 	if s.runtime == "python" {
 		return p.py
@@ -109,7 +107,7 @@ func (s *suite) in(p text) string {
 	return p.js
 }
 
-// ends say how a program ends on each runtime. A key names several.
+// ends maps runtimes to the expected end of a program. A key can name several runtimes.
 type ends map[string]string
 
 func (e ends) on(runtime string) (end string, known bool) {
@@ -143,14 +141,14 @@ func (s *suite) closeShared(t *testing.T) {
 	s.shared = nil
 }
 
-// complete completes the limits of a test.
+// complete fills in the limits of a test.
 func (s *suite) complete(l core.Limits) core.Limits {
 	l = l.Or(core.Limits{Timeout: hang}).Or(core.DefaultLimits())
 	l.Timeout = s.longer(l.Timeout)
 	return l
 }
 
-// longer is what may take d on the machine's own processor.
+// longer converts a duration on the machine's own processor to one on the suite's backend.
 func (s *suite) longer(d time.Duration) time.Duration { return time.Duration(s.slower) * d }
 
 func (s *suite) program(p text, l core.Limits) core.Program {
@@ -228,7 +226,7 @@ func (s *suite) values(t *testing.T) {
 	}
 }
 
-// errors compares the words of errors. Those of Python are of 3.11 and later.
+// errors compares error messages. Those of Python are from 3.11 and later.
 func (s *suite) errors(t *testing.T) {
 	b := s.backend(t)
 	refuse := sandbox.HostFunc(func(_ context.Context, c core.Call) (core.Result, error) {
@@ -280,7 +278,7 @@ func (s *suite) errors(t *testing.T) {
 	}
 }
 
-// calls shows that what travels between program and host is not changed.
+// calls checks that data between program and host is not changed.
 func (s *suite) calls(t *testing.T) {
 	b := s.backend(t)
 	var got []core.Call

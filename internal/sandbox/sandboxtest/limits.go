@@ -22,11 +22,10 @@ type limited struct {
 	code   text
 	limits core.Limits
 	status core.Status
-	// except are the endings of runtimes that end it otherwise: a status, or the
-	// kind of an error that is no limit.
+	// except lists the runtimes on which it ends otherwise: with a status, or with an error kind that is not a limit.
 	except ends
-	// stays says that the program stays at its memory limit. Backends stronger than a process, such
-	// as containers, watch memory from outside and may end it for that.
+	// stays is set if the program stays at its memory limit. Backends stronger than a process, such as containers,
+	// watch memory from outside and may end it for that.
 	stays bool
 	// skip lists the runtimes, separated by spaces, on which the program runs only if RETORT_FULL is
 	// set. It may contain emulated, for programs that compute for long.
@@ -38,7 +37,7 @@ const (
 	usual = 512 << 20
 )
 
-// before is printed first by each of these programs, and must have been kept.
+// before is printed first by each of these programs. The output must be kept.
 const before = "before\n"
 
 func (s *suite) limits(t *testing.T) {
@@ -95,8 +94,7 @@ func (s *suite) limitOfTime(t *testing.T) {
 	}
 }
 
-// memory are programs that use memory of all kinds. Meanwhile the host, which
-// must not suffer, grows by less than a program may use.
+// memory runs programs that use memory in all ways. The memory of the host must grow by less than a program may use.
 func (s *suite) memory(t *testing.T) {
 	s.watchHost(t)
 	programs := append(hungry(), limited{name: "caught for ever", stays: true, skip: "deno emulated", code: text{
@@ -182,7 +180,7 @@ func (s *suite) reach(t *testing.T, programs []limited) {
 	}
 }
 
-// emulated stands, in the field skip, for all runtimes on an emulated processor.
+// emulated, in the field skip, stands for all runtimes on an emulated processor.
 const emulated = "emulated"
 
 // skips reports whether p runs only if RETORT_FULL is set.
@@ -247,8 +245,7 @@ func (s *suite) watchHost(t *testing.T) {
 	})
 }
 
-// resident is the most memory that this process has had, in bytes, where the
-// system tells.
+// resident returns the peak resident memory of this process in bytes, or 0 if the system does not report it.
 func resident() int64 {
 	status, _ := os.ReadFile("/proc/self/status")
 	_, after, _ := strings.Cut(string(status), "VmHWM:")

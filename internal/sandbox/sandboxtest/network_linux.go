@@ -17,11 +17,11 @@ import (
 	"retort/internal/sandbox"
 )
 
-// proxyPort is where programs with a network find the proxy on the loopback device.
+// proxyPort is the port on the loopback device where programs with a network find the proxy.
 const proxyPort = 3128
 
-// connecting says whether a connection can be made to an address of IPv4. One that can be made is
-// held until the other side says something or hangs up, so that it has arrived.
+// connecting tries to connect to an IPv4 address. A successful connection is held until the other side sends
+// something or closes it, which proves that it arrived.
 func connecting(name string, port int, address ...byte) attempt {
 	return attempt{name, func() error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -51,8 +51,7 @@ func connected(fd int) error {
 	return nil
 }
 
-// networkAttempts are ways out of a network. Only the proxy's may be open, and only where
-// there is one.
+// networkAttempts returns attempts to reach a network. Only the proxy may be reachable, and only if there is one.
 func networkAttempts() []attempt {
 	list := []attempt{
 		connecting("the proxy", proxyPort, 127, 0, 0, 1), connecting("another port", 22, 127, 0, 0, 1), connecting("another loopback address", proxyPort, 127, 0, 0, 2), connecting("an address elsewhere", 443, 198, 51, 100, 1), connecting("the engine's port", 7337, 127, 0, 0, 1),
@@ -75,7 +74,7 @@ func networkAttempts() []attempt {
 	}})
 }
 
-// proxying is a Host that sends back what comes, after a greeting.
+// proxying is a Host that sends a greeting and then echoes what it receives.
 type proxying struct {
 	sandbox.HostFunc
 	served atomic.Int64
@@ -89,8 +88,8 @@ func (p *proxying) ServeConn(ctx context.Context, conn net.Conn) {
 	_, _ = io.Copy(conn, conn)
 }
 
-// NetworkedEscapes is Escapes for a guest of b whose programs have a network: there is one way
-// more, which leads to the Host, and to nobody if that is no Proxy. LeftOut is as for Escapes.
+// NetworkedEscapes is Escapes for a guest of b whose programs have a network. One more way is open. It leads to the
+// Host, or to nothing if the Host is not a Proxy. leftOut is as for Escapes.
 func NetworkedEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...string) {
 	t.Helper()
 	h := &proxying{HostFunc: echo}
@@ -117,8 +116,8 @@ func NetworkedEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut .
 	}
 }
 
-// networkCode makes connections at once while it makes calls with large answers, of which it
-// reads some late, and leaves one that nobody reads from.
+// networkCode opens several connections at once while it makes calls with large answers. It reads some of them late
+// and one never.
 const networkCode = `
 import asyncio, hashlib, os, socket, threading
 at = os.environ["HTTPS_PROXY"].rpartition("/")[2].split(":")
@@ -171,8 +170,8 @@ for n in range(200):
 result = [len(done), all(done), sum(lengths)]
 `
 
-// Connections has a Python program use its network: connections carry what is put in, and
-// neither hold up each other nor the calls beside them.
+// Connections checks the network of a Python program: connections carry data unchanged and block neither each other
+// nor concurrent calls.
 func Connections(t *testing.T, b sandbox.Backend) {
 	t.Helper()
 	large := sandbox.HostFunc(func(_ context.Context, c core.Call) (core.Result, error) {

@@ -11,16 +11,16 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// programsAtOnce is how many programs run at the same time.
+// programsAtOnce is the number of programs that run concurrently.
 const programsAtOnce = 8
 
-// Programs runs programs of package guesttest on one runtime of a backend. It checks that each ends in
-// every detail as it does without a sandbox. The caller closes b.
+// Programs runs the programs of package guesttest on one runtime of a backend. It checks that each ends in every
+// detail as it does without a sandbox. The caller closes b.
 //
-// If RETORT_FULL is not set, only some of the programs run. In process sandboxes, each program runs on
-// one runtime of its language, and the tests of package guest run it on another one. Containers,
-// user-space kernels and virtual machines each run a different eighth of the programs, and emulated
-// machines a quarter of theirs, since what these add to a guest is the same for every program.
+// If RETORT_FULL is not set, only some of the programs run. In process sandboxes, each program runs on one runtime of
+// its language, and the tests of package guest run it on another one. Containers, user-space kernels and virtual
+// machines each run a different eighth of the programs, and emulated machines a quarter of theirs, since what these
+// add to a guest is the same for every program.
 func Programs(t *testing.T, b sandbox.Backend, runtime string) { ProgramsSlow(t, b, runtime, 1) }
 
 // ProgramsSlow is Programs for an emulated processor: see RunSlow.
@@ -50,8 +50,8 @@ func ProgramsSlow(t *testing.T, b sandbox.Backend, runtime string, factor int) {
 	programs.Test(t)
 }
 
-// end is how a program ends in a sandbox of its own. The warnings that a backend has for every
-// program are not the program's.
+// end runs a program in a sandbox of its own and returns how it ended, without the warnings that the backend adds to
+// every program.
 func (s *suite) end(t testing.TB, b sandbox.Backend, p core.Program, h wire.Host) wire.End {
 	t.Helper()
 	sandbox := s.prepare(t, b, p.Limits)

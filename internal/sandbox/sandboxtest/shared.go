@@ -11,8 +11,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// SharedMemory has programs in Python do what they can to the memory that their guest shares
-// with the engine: they may be ended by that, and nothing else may.
+// SharedMemory runs Python programs that do all they can to the memory that their guest shares with the engine. Only
+// the program itself may be affected.
 func SharedMemory(t *testing.T, b sandbox.Backend) {
 	t.Helper()
 	const open = `import posix as os
@@ -54,7 +54,7 @@ def opened():
 
 var sharing = sandbox.HostFunc(func(context.Context, core.Call) (core.Result, error) { return core.Result{Value: []byte("1")}, nil })
 
-// Converse runs a program that makes some calls, with the guest behind g.
+// Converse runs a program that makes some calls on the guest behind g.
 func Converse(t *testing.T, g io.ReadWriteCloser, runtime string) {
 	t.Helper()
 	code := map[string]string{

@@ -1,8 +1,8 @@
-// Package vm runs each program in a virtual machine of its own, on a processor that QEMU
-// makes: a kernel of Debian's and this binary, in memory, and nothing else. A machine is
-// started once for each runtime, until its guest waits for a program; its memory is kept.
-// Every program gets a copy of that machine, which is woken with another clock and other
-// random numbers, runs the program and is thrown away.
+// Package vm runs each program in a virtual machine of its own, whose processor is emulated by
+// QEMU or, with KVM, is the host's. The machine consists of a Debian kernel and this binary in
+// memory, and nothing else. One machine for each runtime is started until its guest waits for a
+// program, and is then saved. Every program gets a copy of that machine. The copy is resumed with
+// the current time and new random numbers, runs the program and is thrown away.
 package vm
 
 import (

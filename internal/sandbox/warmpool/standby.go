@@ -53,7 +53,7 @@ type Kind struct {
 	Ahead bool
 	// Bounds describes what enforces the limits, for reports.
 	Bounds string
-	// Relayed is set for guests behind a relay (confine.Relayed). What they send are lanes: the first is the wire,
+	// Relayed is set for guests behind a relay (confine.Relayed). They send several streams: the first is the wire,
 	// and the others are connections for the Proxy that the program's Host is.
 	Relayed bool
 }

@@ -12,8 +12,8 @@ type Host interface {
 	Call(ctx context.Context, c core.Call) (core.Result, error)
 }
 
-// maxIdle is how many workers stay for the next call. A worker that has made one
-// has the stack for another, which would cost more to grow than all else here.
+// maxIdle bounds the workers that stay for the next call. A worker that has made a call has a grown stack, and
+// growing another would cost more than everything else here.
 const maxIdle = 8
 
 // maxPending bounds the memory of the calls that wait or are under way. The
@@ -26,14 +26,13 @@ type call struct {
 	core.Call
 }
 
-// size is about what a call takes while it waits, in bytes.
+// size returns the approximate memory of a waiting call, in bytes.
 func (c call) size() int {
 	const itself = 512
 	return itself + len(c.Arguments)
 }
 
-// calls brings the calls of one program to its host, a bounded number at once
-// and the others in their order.
+// calls passes the calls of one program to its host. A bounded number run concurrently; the others wait in order.
 type calls struct {
 	ctx    context.Context // ends every call
 	host   Host
@@ -57,7 +56,7 @@ func newCalls(ctx context.Context, host Host, most int, answer func(uint32, core
 	return c
 }
 
-// submit takes a call over. It waits while too much is pending.
+// submit adds a call. It blocks while too many are pending.
 func (c *calls) submit(next call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,8 +88,8 @@ func (c *calls) work(next call) {
 	}
 }
 
-// after accounts for a call that has ended and gives its worker the next one,
-// now or later, or none.
+// after accounts for a call that has ended and returns the next one for its worker, waiting for it if necessary. more
+// is false if the worker should end.
 func (c *calls) after(ended call) (next call, more bool) {
 	next, more, idle := c.finish(ended)
 	if idle {
@@ -117,15 +116,14 @@ func (c *calls) finish(ended call) (next call, more, idle bool) {
 	return call{}, false, true
 }
 
-// some says whether a call is under way or waits.
+// some reports whether a call is in progress or waits.
 func (c *calls) some() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.running > 0
 }
 
-// wait returns when no call is under way. The context must have ended, and
-// nothing is submitted any more.
+// wait returns when no call is in progress. The context must have ended, and no call may be submitted any more.
 func (c *calls) wait() {
 	close(c.next)
 	c.workers.Wait()

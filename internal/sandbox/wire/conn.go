@@ -13,11 +13,9 @@ import (
 	"retort/internal/core"
 )
 
-// Conn sends and receives frames. One goroutine may read while others write.
-//
-// Writers never wait for the other side one by one: whoever finds nobody
-// writing becomes the writer and carries what the others add meanwhile, so
-// that a thousand small frames become a few writes.
+// Conn sends and receives frames. One goroutine may read while others write. Writers do not wait for each other's
+// writes: a goroutine that finds no write in progress becomes the writer and also writes what the others add in the
+// meantime. So a thousand small frames become a few writes.
 type Conn struct {
 	rw    io.ReadWriteCloser
 	in    *bufio.Reader
@@ -44,23 +42,23 @@ const (
 	gatherBytes = 64 << 10 // capacity of a gathering buffer
 )
 
-// NewConn frames what is written to and read from rw. Nothing is accepted from
-// the other side until Accept.
+// NewConn returns a Conn that sends and receives frames over rw. It accepts no frames from the other side before
+// Accept is called.
 func NewConn(rw io.ReadWriteCloser) *Conn {
 	c := &Conn{rw: rw, in: bufio.NewReaderSize(rw, bufferSize)}
 	c.room.L = &c.mu
 	return c
 }
 
-// Accept says what Read accepts from now on. It must not be called during Read.
+// Accept sets which frames Read accepts from now on. It must not be called during Read.
 func (c *Conn) Accept(sizes Sizes) { c.sizes = sizes }
 
-// Read returns the next frame, whose memory is the caller's. At the end of the
-// input the error is io.EOF; a breach of the protocol is a *Violation.
+// Read returns the next frame. The caller owns its memory. At the end of the input the error is io.EOF; for a breach
+// of the protocol it is a *Violation.
 func (c *Conn) Read() (Frame, error) { return readFrame(c.in, c.sizes, c.admit) }
 
-// Send queues f and writes what is queued, unless somebody is writing already,
-// who then writes f too. The memory of f.Body belongs to the Conn afterwards, and so does f.Claim.
+// Send queues f and writes the queue, unless another goroutine is writing, which then writes f, too. The Conn takes
+// ownership of f.Body and f.Claim.
 func (c *Conn) Send(f Frame) error {
 	if err := c.Post(f); err != nil {
 		return err
@@ -68,7 +66,7 @@ func (c *Conn) Send(f Frame) error {
 	return c.Flush()
 }
 
-// Post queues f without writing it, as long as little is queued.
+// Post queues f without writing it, unless much is queued already.
 func (c *Conn) Post(f Frame) error {
 	if len(f.Head)+len(f.Body) > math.MaxUint32-fixedSize {
 		f.Claim.Free()
@@ -91,7 +89,7 @@ func (c *Conn) Post(f Frame) error {
 	return err
 }
 
-// add queues f. c.mu is held.
+// add queues f. c.mu must be held.
 func (c *Conn) add(f Frame) {
 	c.queued += headerSize + len(f.Head) + len(f.Body)
 	if f.Claim != nil {
@@ -110,8 +108,7 @@ func (c *Conn) add(f Frame) {
 	c.queue = append(c.queue, f.Body[:len(f.Body):len(f.Body)])
 }
 
-// gathering returns an empty buffer for at least size bytes and a small body.
-// c.mu is held.
+// gathering returns an empty buffer for at least size bytes and a small body. c.mu must be held.
 func (c *Conn) gathering(size int) []byte {
 	last := len(c.spare) - 1
 	if size+copyBelow > gatherBytes || last < 0 {
@@ -122,7 +119,7 @@ func (c *Conn) gathering(size int) []byte {
 	return b
 }
 
-// Flush writes everything queued, unless somebody is writing already.
+// Flush writes the queue, unless another goroutine is writing it.
 func (c *Conn) Flush() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,7 +155,7 @@ func free(claims []*core.Claim) {
 	}
 }
 
-// Settle writes everything queued and returns when nobody is writing any more.
+// Settle writes the queue and returns when no write is in progress.
 func (c *Conn) Settle() {
 	_ = c.Flush()
 	c.mu.Lock()
@@ -183,7 +180,7 @@ func (c *Conn) Close() error {
 	return c.closeErr
 }
 
-// encode is the JSON of a head. Heads are our own structs, which always encode.
+// encode returns a head as JSON. Heads are our own structs, which can always be encoded.
 func encode(head any) []byte {
 	data, err := json.Marshal(head)
 	if err != nil {

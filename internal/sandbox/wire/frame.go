@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// Kind is the kind of a frame.
+// Kind is the type of a frame.
 type Kind uint8
 
 // The kinds of frames, see the package comment.
@@ -46,12 +46,11 @@ type Frame struct {
 	Head []byte // small JSON, may be empty
 	Body []byte // raw bytes, may be empty
 
-	// Claim is what Body takes of the engine's memory, and is freed once Body is written; may be nil.
+	// Claim is the part of the engine's memory that Body takes. It is released once Body is written. It may be nil.
 	Claim *core.Claim
 }
 
-// Sizes says which kinds of frames are accepted, and the most bytes of head and
-// body together for each.
+// Sizes lists the accepted kinds of frames, each with the maximum size of head and body together in bytes.
 type Sizes map[Kind]int
 
 // A Violation is a breach of the protocol by the other side.
@@ -59,8 +58,8 @@ type Violation struct{ What string }
 
 func (v *Violation) Error() string { return "protocol violation: " + v.What }
 
-// errLarge is a call whose arguments are larger than they may be. It was read to its end and
-// dropped, so that what follows can be read.
+// errLarge is a call with arguments that are too large. It was read to its end and dropped, so that the frames after
+// it can be read.
 type errLarge struct {
 	id         uint32
 	size, most int64 // bytes
@@ -80,7 +79,7 @@ const (
 	headerSize = lengthSize + fixedSize
 )
 
-// appendHeader appends everything of f that stands before its head.
+// appendHeader appends the part of f that precedes its head.
 func appendHeader(b []byte, f Frame) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(fixedSize+len(f.Head)+len(f.Body)))
 	b = append(b, byte(f.Kind))

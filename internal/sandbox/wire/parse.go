@@ -5,17 +5,17 @@ import (
 	"encoding/json"
 )
 
-// What is asked of a guest before it has a program.
+// Requests to a guest before it has a program.
 const (
 	maxCode     = 8 << 20
 	maxParsed   = 32 << 20
 	maxCompiled = 64 << 10
 )
 
-// Parse asks a guest, which has been greeted and has no program, what is in code:
-// JSON with what it knows, and bytes with the syntax tree. Both are as trustworthy
-// as the guest, which compiles code then: see Compiled. When ctx ends, conn is
-// closed. After an error the guest is of no use any more.
+// Parse asks a guest to parse code. The guest must have been greeted and have no program. Parse returns what the
+// guest knows about the program as JSON, and the syntax tree. Both are only as trustworthy as the guest. The guest
+// then compiles the code: see Compiled. When ctx ends, conn is closed. After an error the guest must not be used
+// again.
 func Parse(ctx context.Context, conn *Conn, code string) (known json.RawMessage, tree []byte, err error) {
 	if len(code) > maxCode {
 		return nil, nil, violation("code of %d bytes, at most %d are parsed", len(code), maxCode)
@@ -28,8 +28,8 @@ func Parse(ctx context.Context, conn *Conn, code string) (known json.RawMessage,
 	return parsed(ctx, conn, Sizes{KindParsed: maxParsed})
 }
 
-// Compiled waits until a guest has compiled what it was asked to parse: the JSON
-// says whether it could. The rest is as with Parse.
+// Compiled waits until a guest has compiled the code that it was asked to parse. The JSON says whether it could.
+// Everything else is as for Parse.
 func Compiled(ctx context.Context, conn *Conn) (json.RawMessage, error) {
 	release := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer release()

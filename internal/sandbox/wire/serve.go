@@ -15,7 +15,7 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// What a guest may send besides the value, whose limit is the program's.
+// Maximum sizes of what a guest sends, except the value, whose limit is the program's.
 const (
 	maxReady     = 4 << 10
 	maxOutput    = 256 << 10
@@ -24,19 +24,19 @@ const (
 	maxError     = 64 << 10 // bytes of an error's message or stack
 )
 
-// MaxHarness is how large a compiled harness may be, in bytes.
+// MaxHarness is the maximum size of a compiled harness, in bytes.
 const MaxHarness = 4 << 20
 
-// maxAnswer is what a guest reads as the result of one call.
+// maxAnswer is the maximum size of the result of one call, in bytes.
 const maxAnswer = 512 << 20
 
-// GuestSizes are what a guest accepts.
+// GuestSizes returns the frames that a guest accepts.
 func GuestSizes() Sizes { return Sizes{KindStart: 256 << 20, KindResult: maxAnswer} }
 
-// HarnessSizes are what a guest accepts that waits for its harness.
+// HarnessSizes returns the frames that a guest accepts while it waits for its harness.
 func HarnessSizes() Sizes { return Sizes{KindHarness: MaxHarness} }
 
-// Greet reads the first word of a guest: that it is ready, and of what kind.
+// Greet reads the first frame of a guest, which says that it is ready and which runtime it is.
 func Greet(conn *Conn) (Ready, error) {
 	conn.Accept(Sizes{KindReady: maxReady})
 	f, err := conn.Read()
@@ -53,7 +53,7 @@ func Greet(conn *Conn) (Ready, error) {
 	return ready, nil
 }
 
-// End is how a program ended.
+// End describes how a program ended.
 type End struct {
 	Status   core.Status
 	Value    json.RawMessage // nil if the program has none
@@ -104,13 +104,13 @@ func Serve(ctx context.Context, conn *Conn, p core.Program, h Host) (End, error)
 	return s.settle(err, cause)
 }
 
-// pause stops the clock of the program, and the clock that the caller of Serve keeps, if there is one.
+// pause stops the clock of the program and the clock that the caller of Serve keeps, if there is one.
 func (s *session) pause() (resume func()) {
 	outer, own := core.Pause(s.ctx), s.clock.pause()
 	return func() { own(); outer() }
 }
 
-// waits stops the clock of what the program computes until resume is called.
+// waits stops the clock of the program's computing time until resume is called.
 func (s *session) waits() (resume func()) {
 	if s.busy == nil {
 		return func() {}
@@ -159,7 +159,7 @@ func (s *session) admit(k Kind, size int64) error {
 	return nil
 }
 
-// receive deals with one frame. An error ends the session.
+// receive handles one frame. An error ends the session.
 func (s *session) receive() error {
 	f, err := s.conn.Read()
 	var large *errLarge
@@ -244,8 +244,7 @@ const noJSON = "not JSON in UTF-8, or nested more than 10,000 levels deep"
 // alone takes any bytes within strings.
 func isJSON(data []byte) bool { return utf8.Valid(data) && json.Valid(data) }
 
-// destination is what the head of a call says, which is usually what that of the
-// last one said.
+// destination decodes the head of a call. It is usually equal to the previous head, which is cached.
 func (s *session) destination(f Frame) (Call, error) {
 	if s.head != nil && bytes.Equal(f.Head, s.head) {
 		return s.target, nil
@@ -258,7 +257,7 @@ func (s *session) destination(f Frame) (Call, error) {
 	return head, nil
 }
 
-// answer sends the result of a call. That it can't be sent is seen by whoever reads.
+// answer sends the result of a call. It ignores errors, because reading then fails, too.
 func (s *session) answer(id uint32, r core.Result, err error) {
 	if err == nil && int64(len(r.Value)) > min(maxAnswer, s.limits.Memory) {
 		err = &core.Error{Kind: core.KindLimit, Message: "the tool returned " + Bytes(int64(len(r.Value))) + ", more than the program can hold",
@@ -279,7 +278,7 @@ func (s *session) answer(id uint32, r core.Result, err error) {
 	_ = s.conn.Send(f)
 }
 
-// finish takes the guest's last word, of which nothing is taken on trust.
+// finish handles the guest's last frame. It trusts nothing in it.
 func (s *session) finish(f Frame) error {
 	var head Done
 	if err := decode(f, &head); err != nil {
@@ -313,8 +312,8 @@ func (s *session) finish(f Frame) error {
 	return nil
 }
 
-// denials are the errors of the policy, and other errors that are the host's alone, that
-// a guest has got and may end with.
+// denials stores the policy's errors, and other errors that only the host can produce, that were sent to a guest.
+// Only these are accepted as the guest's final error.
 type denials struct {
 	mu   sync.Mutex
 	said map[string]bool
@@ -341,8 +340,8 @@ func (d *denials) has(message string) bool {
 	return d.said[message]
 }
 
-// sanitize bounds the error of a guest, and keeps it from blaming the host. Only what
-// the policy has said is the policy's, and only faults that the host told of are its own.
+// sanitize bounds the size of a guest's error and keeps it from blaming the host. A policy error, or another error
+// that only the host can produce, must be one that was sent to the guest.
 func (s *session) sanitize(e *core.Error) *core.Error {
 	if e == nil {
 		return nil
@@ -356,8 +355,8 @@ func (s *session) sanitize(e *core.Error) *core.Error {
 	return &c
 }
 
-// bounded bounds the warnings of a guest. None is cut: a part of what is personal would not
-// be recognised.
+// bounded bounds the number and total size of a guest's warnings. It never cuts a warning, because personal data in a
+// cut text would not be recognized.
 func bounded(warnings []string) []string {
 	const most, long = 16, 4 << 10
 	var kept []string
@@ -370,8 +369,8 @@ func bounded(warnings []string) []string {
 	return kept
 }
 
-// ofGuests are the kinds of errors that a guest may give its own failure. Those of other
-// kinds have come from the host, or are made up.
+// ofGuests lists the kinds of errors that a guest may report for its own failures. Errors of other kinds come from
+// the host or are forged.
 var ofGuests = map[core.Kind]bool{
 	core.KindSyntax: true, core.KindType: true, core.KindRuntime: true, core.KindToolError: true, core.KindToolNotFound: true, core.KindInvalidArguments: true,
 	core.KindUpstreamGone: true, core.KindUpstreamTimeout: true, core.KindLimit: true, core.KindCancelled: true,
@@ -384,8 +383,8 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text, "�")
 }
 
-// settle says how the program ended, given the error that ended reading and the
-// cause for which the context had ended before.
+// settle returns how the program ended. err is the error that ended reading, and cause the reason why the context had
+// ended before, or nil.
 func (s *session) settle(err, cause error) (End, error) {
 	end := s.end
 	end.Output = []byte(strings.ToValidUTF8(string(s.output), "�"))
@@ -412,8 +411,8 @@ func (s *session) settle(err, cause error) (End, error) {
 	return end, nil
 }
 
-// breach ends a program whose guest does not keep to the protocol: no harness breaks it,
-// but programs reach the descriptors that it is spoken on.
+// breach returns the Stop for a guest that violates the protocol. The harnesses never do that, but programs can reach
+// the descriptors of the wire.
 func breach(err error) *Stop {
 	return &Stop{Status: core.StatusError, Reason: core.Errorf(core.KindRuntime, "isolate.run", "the sandbox was ended: %w", err).
 		WithHint("a program must leave alone the descriptors that it was started with")}

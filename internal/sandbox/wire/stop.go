@@ -8,12 +8,12 @@ import (
 	"retort/internal/core"
 )
 
-// ErrGone is the error of Serve when the guest went away without a word. The
-// backend knows what became of it.
+// ErrGone is the error of Serve if the guest's connection closed without a last frame. The backend then finds out
+// why.
 var ErrGone = errors.New("the guest is gone")
 
-// Stop is why a program was ended from outside. A backend that ends one gives
-// it as the cause when it cancels the context of Serve.
+// Stop is the reason why a program was ended from outside. A backend that ends a program gives it as the cause when
+// it cancels the context of Serve.
 type Stop struct {
 	Status core.Status
 	Reason *core.Error
@@ -75,7 +75,7 @@ func cancelStop() *Stop {
 	return &Stop{Status: core.StatusCancelled, Reason: core.Errorf(core.KindCancelled, "isolate.run", "the execution was cancelled")}
 }
 
-// Bytes is a size for people: "512 MB", "1.5 GB".
+// Bytes formats a size for people: "512 MB", "1.5 GB".
 func Bytes(n int64) string {
 	units := []string{"bytes", "kB", "MB", "GB", "TB"}
 	v, unit := float64(n), 0

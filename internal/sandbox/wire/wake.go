@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// waker sends wake frames. However many a guest asks for, and even if it reads
-// none, there is one timer and one goroutine.
+// waker sends wake frames. It has one timer and one goroutine, however many frames a guest requests, even if the
+// guest reads none.
 type waker struct {
 	timer *time.Timer
 	due   chan struct{}          // holds a token while a frame is yet to be sent
@@ -35,7 +35,7 @@ func newWaker(ctx context.Context, conn *Conn, waits func() (resume func())) *wa
 	return w
 }
 
-// nothing is what ends no wait.
+// nothing is a resume function that does nothing.
 func nothing() {}
 
 func (w *waker) ring() {
@@ -46,14 +46,13 @@ func (w *waker) ring() {
 	}
 }
 
-// after sends a frame after a span, and none for spans asked for before that are
-// not over.
+// after schedules a frame after span. It replaces a frame that is still pending.
 func (w *waker) after(span time.Duration) {
 	w.wait(w.waits())
 	w.timer.Reset(span)
 }
 
-// wait ends the wait before, and begins one that resume ends.
+// wait ends the previous wait and begins a new one, which resume ends.
 func (w *waker) wait(resume func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

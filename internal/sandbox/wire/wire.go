@@ -1,33 +1,33 @@
 // Package wire is the framed protocol between the host and the guest inside a
-// sandbox. It is the same over a pipe, a unix socket or a virtio-serial port,
-// and the guest is taken to be hostile: what it sends is bounded before memory
-// is allocated for it, and the first frame out of order ends it.
+// sandbox. It is the same over a pipe, a unix socket or a virtio-serial port.
+// The guest is assumed to be hostile: its frames are bounded before memory
+// is allocated for them, and the first unexpected frame ends it.
 //
 //	guest → host   ready   head Ready                 once, before anything else
 //	host → guest   start   head Start   body code     once
 //	guest → host   output  body text                  any number
-//	guest → host   call    head Call    body JSON     any number; the id is the guest's choice
+//	guest → host   call    head Call    body JSON     any number; the guest chooses the id
 //	host → guest   result  head Answer  body JSON     one per call, with its id, in any order
 //	guest → host   wake    id milliseconds            any number; a newer one replaces an older
-//	host → guest   wake                               after so long, for guests that can only wait by reading
+//	host → guest   wake                               after that time, for guests that can wait only by reading
 //	guest → host   done    head Done    body JSON     once, the last
 //
-// Before start, a guest for Python can be asked what is in a program:
+// Before start, the host can ask a guest for Python to parse programs:
 //
 //	host → guest   parse                body code     any number, each answered before the next
 //	guest → host   parsed  head JSON    body tree     one per parse: what the guest knows, the syntax tree
 //	guest → host   compiled head JSON                 one per parse, after parsed: whether it can be compiled
 //
-// A guest that was told to wait for it gets its own harness first, as its runtime
-// has compiled it in another process:
+// A guest that was started to wait for it first gets its own harness, which its runtime
+// has compiled in another process:
 //
 //	host → guest   harness              body code     once, before anything else
 //
-// A guest whose input ends is no longer wanted and ends too.
+// A guest exits when its input ends.
 //
-// Arguments, results and values travel as bodies: raw bytes that nobody on the
-// way decodes and encodes again, so that the digits of long integers and the
-// order of keys survive.
+// Arguments, results and values are sent as bodies: raw bytes that are not decoded and
+// encoded again on the way, so that the digits of long integers and the
+// order of keys are preserved.
 package wire
 
 import (
@@ -36,11 +36,11 @@ import (
 	"retort/internal/core"
 )
 
-// Protocol is the version of the protocol. Host and guest are usually the same
-// binary; where they are not, a difference is an error at once.
+// Protocol is the version of the protocol. Host and guest are usually the same binary. If they are not, a different
+// version is an error.
 const Protocol = 1
 
-// Ready is what a guest says of itself.
+// Ready describes a guest that is ready.
 type Ready struct {
 	Protocol int    `json:"protocol"`
 	Runtime  string `json:"runtime"`           // "quickjs", "python"
@@ -65,19 +65,18 @@ type Namespace struct {
 	Functions json.RawMessage `json:"functions"` // []core.Function
 }
 
-// Call says what the body's arguments are for.
+// Call names the function that the arguments in the body are for.
 type Call struct {
 	Server string `json:"server,omitempty"`
 	Tool   string `json:"tool"`
 }
 
-// Answer says how a call ended. Without an error the body is its value.
+// Answer describes how a call ended. Without an error the body is its value.
 type Answer struct {
 	Error *core.Error `json:"error,omitempty"`
 }
 
-// Done says how the program ended. HasValue tells an undefined value from the
-// JSON in the body.
+// Done describes how the program ended. HasValue distinguishes an undefined value from the JSON in the body.
 type Done struct {
 	Status   core.Status `json:"status"`
 	HasValue bool        `json:"has_value,omitempty"`
@@ -85,7 +84,7 @@ type Done struct {
 	Warnings []string    `json:"warnings,omitempty"`
 }
 
-// ReadyFrame says that a guest with this runtime awaits its program.
+// ReadyFrame returns the frame with which a guest of this runtime reports that it waits for its program.
 func ReadyFrame(runtime string) Frame {
 	return Frame{Kind: KindReady, Head: encode(Ready{Protocol: Protocol, Runtime: runtime})}
 }
@@ -96,12 +95,12 @@ func HarnessFrame(code []byte) Frame { return Frame{Kind: KindHarness, Body: cod
 // OutputFrame carries console output.
 func OutputFrame(text []byte) Frame { return Frame{Kind: KindOutput, Body: text} }
 
-// CallFrame asks the host for something. The result will carry its id.
+// CallFrame returns a call to the host. The result has the same id.
 func CallFrame(id uint32, c Call, arguments []byte) Frame {
 	return Frame{Kind: KindCall, ID: id, Head: encode(c), Body: arguments}
 }
 
-// DoneFrame says how the program ended, with its value if it has one.
+// DoneFrame returns the frame that reports how the program ended, with its value if it has one.
 func DoneFrame(d Done, value []byte) Frame {
 	return Frame{Kind: KindDone, Head: encode(d), Body: value}
 }

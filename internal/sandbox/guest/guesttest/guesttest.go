@@ -1,23 +1,24 @@
-// Package guesttest has the programs that say what a guest does, in TypeScript and in
-// Python, and runs them: on a guest in this process or another, and in every sandbox. They
-// end in the same way wherever they run.
+// Package guesttest defines the behaviour of a guest by programs in TypeScript and
+// Python. It runs them on a guest in this process or another, and in every sandbox. They
+// must end in the same way wherever they run.
 //
-// The programs are in the forms that the packages guest and python describe. A file of the
+// The packages guest and python describe the form of the programs. A file of the
 // folder programs holds any number of them:
 //
 //	=== name | memory=64
 //	the program
 //	--- status kind line:column
 //	the message of the error, or the JSON of the value
-//	warning: what it was warned of
+//	warning: a warning about the program
 //	--- output
 //	what it printed
 //	--- on node node22: status kind line:column
 //	the same for runtimes where it ends otherwise
 //
-// After the name may stand limits, in megabytes for memory and in bytes for the result; with
-// "not=bun" a runtime that cannot run it; with "place=any" that the place where it fails is
-// left to chance, and with "warnings=any" whether its calls have been answered when it does.
+// Limits can follow the name, in megabytes for memory and in bytes for the result. "not=bun"
+// names a runtime that cannot run the program. "place=any" means that the position of the
+// error is left to chance, and "warnings=any" that it is left to chance whether calls have
+// been answered when the program fails.
 package guesttest
 
 import (

@@ -1,11 +1,11 @@
-// Package nodejs makes Node.js, Bun and Deno guests: runtimes for programs that
-// compute much. It holds the script that such a process runs, and how it is
-// started. The script speaks package wire on descriptors 0 and 1, gives programs
-// the same surroundings as package guest does, and ends when its input does,
-// unless the program is busy; then only killing the process ends it.
+// Package nodejs turns Node.js, Bun and Deno into guests: runtimes for programs that
+// compute much. It holds the script that such a process runs, and knows how it is
+// started. The script speaks package wire on descriptors 0 and 1 and provides the same
+// environment as package guest. It exits when its input ends, unless the program is busy;
+// then only killing the process ends it.
 //
-// What the script takes away from a program is taken away so that programs
-// behave alike everywhere. It is no wall: the process must be in one.
+// The script removes features from the runtime so that programs behave alike everywhere.
+// This is no protection: the process must be confined.
 package nodejs
 
 import (

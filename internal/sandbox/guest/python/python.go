@@ -1,16 +1,16 @@
 // Package python holds the guest for Python: plain files that python3 -I -S -B
-// runs inside a sandbox, which needs nothing but the interpreter's own library.
-// main.py is the one to be started, with the frames of package wire on its
-// standard input and output and an empty environment; the others lie beside it.
+// runs inside a sandbox. It needs only the interpreter's own library.
+// The interpreter runs main.py, with the frames of package wire on its
+// standard input and output and an empty environment. The other files are in the same folder.
 //
 // # Programs
 //
-// A program's value is what a top-level return gives; else result, if it is
-// assigned; else the trailing expression; else what main gives, or the only
-// function of a program that does nothing else, if nothing calls it. Top-level
-// await works. The tools of a server are functions of a module of its name, which
-// is a global or imported from servers. Called plainly, a tool blocks and gives
-// its value; awaited, gathered or made a task, it runs beside the others.
+// A program's value is that of a top-level return, or else of the variable result, if it is
+// assigned, or else of the trailing expression, or else what main returns. If a program
+// consists of one function that nothing calls, that function is called instead of main.
+// Top-level await works. The tools of a server are functions of a module of its name, which
+// is a global or imported from servers. Called plainly, a tool blocks and returns
+// its value. Awaited, gathered or made a task, it runs concurrently.
 //
 // # Values
 //
@@ -18,10 +18,10 @@
 //
 // # When a program is over
 //
-// A program is over when its last statement is done, when it raised, or when it
+// A program is over when its last statement is done, when it raised an exception, or when it
 // waits for something that never happens. Tasks and calls that it did not await
-// are given a second while calls are under way. What they raise, and nobody looks
-// at, ends the program with an error. Threads are not waited for.
+// get a second while calls are pending. An exception that they raise and that nothing
+// retrieves ends the program with an error. Threads are not waited for.
 package python
 
 import (

@@ -1,9 +1,9 @@
-// Package vminit is the first process of a virtual machine: it makes the machine fit
-// for a guest, starts that behind the walls that a child of the engine's has, and says
-// how it ended. The machine has no disk and no network: what it is made of is one archive
-// in memory, and the only ways out are two ports of a serial device, or of a vsock. One is the
-// guest's wire; over the other, the host tells a machine that was just woken what time it is,
-// and gives it random numbers that no other machine has.
+// Package vminit is the first process of a virtual machine. It prepares the machine for a guest,
+// starts the guest in the same confinement as a child of the engine, and reports how it ended.
+// The machine has no disk and no network. It consists of one archive in memory, and its only
+// connections are two ports of a serial device or of a vsock. One is the guest's wire. Over the
+// other, the host sends a machine that it has just resumed the current time and unique random
+// numbers.
 package vminit
 
 import "retort/internal/sandbox/confine"

@@ -16,7 +16,7 @@ import (
 )
 
 // obey waits for an order, runs its command and sends its output and how it ended. The child that becomes the command
-// is started in advance, because starting it takes time.
+// is started in advance, because starting it takes longest on an emulated processor.
 func (c *Config) obey(wire *os.File) error {
 	said := &parts{to: wire}
 	cmd := exec.Command(Program, append([]string{confine.Argument}, c.Command...)...)

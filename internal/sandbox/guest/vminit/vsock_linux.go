@@ -11,7 +11,8 @@ import (
 )
 
 // vsocks listens for the host. The guest gets one end of a socket pair, and this process copies between the other end
-// and the host's current connection.
+// and the host's current connection. The guest's own connection could not be replaced when a copy of the machine is
+// resumed.
 func vsocks() (control io.Writer, wire *os.File, err error) {
 	listener, err := listen(ControlVsock)
 	if err != nil {

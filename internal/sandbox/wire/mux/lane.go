@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Lane is one connection over the stream. It is a net.Conn, of which one direction can be
-// ended before the other.
+// Lane is one stream of a connection. It is a net.Conn whose directions can be closed separately.
 type Lane struct {
 	mux     *Mux
 	id      uint32
@@ -27,7 +26,7 @@ type Lane struct {
 	write   deadline
 }
 
-// deadline is when something ends that waits.
+// deadline ends the waits of a stream at a given time.
 type deadline struct {
 	passed bool
 	timer  *time.Timer
@@ -43,7 +42,7 @@ func (l *Lane) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// take waits for data, and says of how much the other side is to be told that it was read.
+// take waits for data. owed is the number of bytes to acknowledge to the other side.
 func (l *Lane) take(b []byte) (n, owed int, err error) {
 	l.mux.mu.Lock()
 	defer l.mux.mu.Unlock()
@@ -88,7 +87,7 @@ func (l *Lane) Write(b []byte) (int, error) {
 	return written, nil
 }
 
-// room waits until something may be sent, and says how much.
+// room waits until data may be sent and returns how many bytes.
 func (l *Lane) room(want int) (int, error) {
 	l.mux.mu.Lock()
 	defer l.mux.mu.Unlock()
@@ -108,7 +107,7 @@ func (l *Lane) room(want int) (int, error) {
 	return n, nil
 }
 
-// CloseWrite ends what is sent. What comes can still be read.
+// CloseWrite closes the sending direction. Data can still be read.
 func (l *Lane) CloseWrite() error {
 	l.mux.mu.Lock()
 	was := l.done

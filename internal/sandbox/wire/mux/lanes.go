@@ -1,11 +1,10 @@
-// Package mux leads several connections over one stream. What waits in one lane holds up
-// no other: each side sends as much in a lane as the other has room for. Lane 0 is there from
-// the beginning; one side opens the others. On the stream, big endian:
+// Package mux carries several streams over one connection. A stream that is not read does not
+// block the others: each side sends only as much in a stream as the other has room for. Stream 0
+// exists from the beginning; one side opens the others. The format, big endian:
 //
-//	u8 kind · u32 lane · u32 number · as many bytes as the number says, after kindData
+//	u8 kind · u32 stream · u32 number · as many bytes as the number says, after kindData
 //
-// Neither side trusts the other: a lane takes so much memory and no more, and there are so
-// many lanes and no more.
+// Neither side trusts the other: the memory of a stream and the number of streams are bounded.
 package mux
 
 import (
@@ -26,15 +25,15 @@ const (
 )
 
 const (
-	// Most is how many lanes there may be at once beside the first.
+	// Most is the maximum number of concurrent streams in addition to the first.
 	Most = 128
-	// window is how many bytes wait in a lane, at most.
+	// window is the maximum number of bytes that wait in a stream.
 	window     = 256 << 10
 	portion    = 32 << 10 // of data in one frame
 	headerSize = 1 + 4 + 4
 )
 
-// Mux is one end of the stream. It is used by several goroutines at once.
+// Mux is one end of a connection that carries several streams. It is safe for concurrent use.
 type Mux struct {
 	rw     io.ReadWriteCloser
 	accept func(*Lane)
@@ -50,25 +49,25 @@ type Mux struct {
 	over  chan struct{} // closed then
 }
 
-// New is an end of rw. With accept it is the one to which lanes are opened: each is given to
-// accept, on a goroutine of its own, and has to be closed there. Serve must be called.
+// New returns an end of the connection rw. Streams can be opened to this end only if accept is not nil: accept is
+// then called for each, on a goroutine of its own, and must close it. The caller must call Serve.
 func New(rw io.ReadWriteCloser, accept func(*Lane)) *Mux {
 	m := &Mux{rw: rw, accept: accept, lanes: map[uint32]*Lane{}, frame: make([]byte, 0, headerSize+portion), over: make(chan struct{})}
 	m.lane(0)
 	return m
 }
 
-// First is the lane that is there from the beginning.
+// First returns the stream that exists from the beginning.
 func (m *Mux) First() *Lane {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lanes[0]
 }
 
-// Done is closed when the stream has ended.
+// Done returns a channel that is closed when the connection has ended.
 func (m *Mux) Done() <-chan struct{} { return m.over }
 
-// lane adds one. m.mu is held, or nobody else knows m.
+// lane adds a stream. m.mu must be held unless m is not shared yet.
 func (m *Mux) lane(id uint32) *Lane {
 	l := &Lane{mux: m, id: id, credit: window}
 	l.changed.L = &m.mu
@@ -78,7 +77,7 @@ func (m *Mux) lane(id uint32) *Lane {
 
 var errFull = errors.New("lanes: there are too many")
 
-// Open opens a lane.
+// Open opens a stream.
 func (m *Mux) Open() (*Lane, error) {
 	m.opening.Lock()
 	defer m.opening.Unlock()
@@ -100,8 +99,7 @@ func (m *Mux) Open() (*Lane, error) {
 	return l, nil
 }
 
-// Serve reads the stream to its end, which ends every lane. It never waits for anybody who
-// reads from a lane.
+// Serve reads the connection until it ends, and then ends all streams. A stream that is not read does not block it.
 func (m *Mux) Serve() error {
 	err := m.serve()
 	m.mu.Lock()
@@ -142,7 +140,7 @@ func (m *Mux) serve() error {
 	}
 }
 
-// fill is what data does.
+// fill handles a frame with data.
 func (m *Mux) fill(id uint32, data []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -160,7 +158,7 @@ func (m *Mux) fill(id uint32, data []byte) error {
 	return nil
 }
 
-// take is what the other kinds of frames do.
+// take handles the other kinds of frames.
 func (m *Mux) take(kind byte, id, n uint32) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -191,7 +189,7 @@ func (m *Mux) take(kind byte, id, n uint32) error {
 	return nil
 }
 
-// forget removes a lane that both sides have closed. m.mu is held.
+// forget removes a stream that both sides have closed. m.mu must be held.
 func (m *Mux) forget(l *Lane) {
 	if l.closed && l.gone && l.id != 0 {
 		delete(m.lanes, l.id)
@@ -208,9 +206,8 @@ func (m *Mux) send(kind byte, id uint32, n int, data []byte) error {
 	return err
 }
 
-// Beginning reads what comes first in lane 0 of a stream, for whoever looks at that and lets
-// another one read the whole stream again: less than a lane has room for, so that nothing is
-// to be answered.
+// Beginning returns the first data of stream 0 without a Mux, for a caller that only looks at it and lets another one
+// read the whole connection again. It must read less than a window, because it sends no acknowledgements.
 func Beginning(stream io.Reader) io.Reader { return &beginning{in: stream} }
 
 type beginning struct {

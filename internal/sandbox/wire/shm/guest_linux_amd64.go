@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewGuest is the side of a guest that has the file on a descriptor, from where that stands, or
-// nil if it has not. The descriptor is closed: what the program can reach is the memory alone, which only this
-// process reads.
+// NewGuest returns the guest's end of a connection whose memory is the file on a descriptor, from its current offset.
+// It returns nil if there is no such file. It closes the descriptor: the program can then reach only the mapped
+// memory, which only this process reads.
 func NewGuest(stream io.ReadWriter, descriptor int) *End {
 	var stat unix.Stat_t
 	if unix.Fstat(descriptor, &stat) != nil || stat.Mode&unix.S_IFMT == unix.S_IFREG && stat.Size != Size {
@@ -38,7 +38,7 @@ func NewGuest(stream io.ReadWriter, descriptor int) *End {
 	return e
 }
 
-// guest is the side of a guest. It is never torn down: the process ends.
+// guest is the guest's side. It is never closed, because the process exits instead.
 type guest struct {
 	memory mappedMemory
 	nonce  [8]byte
@@ -57,14 +57,14 @@ func (*guest) met() {}
 
 func (*guest) mayWait() (done func(), ok bool) { return func() {}, true }
 
-// pause yields every ten microseconds or so.
+// pause yields the processor about every ten microseconds.
 func (*guest) pause(n int) {
 	if n%64 == 63 {
 		yield()
 	}
 }
 
-// yield lets another process run that wants to.
+// yield lets another process run.
 func yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
 type mappedMemory []byte

@@ -4,7 +4,7 @@ package shm
 
 import "io"
 
-// NewGuest is nil: there are no rings here.
+// NewGuest returns nil: this system has no rings.
 func NewGuest(io.ReadWriter, int) *End { return nil }
 
 func yield() {}

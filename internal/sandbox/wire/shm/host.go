@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Supported says whether there are rings on this machine.
+// Supported reports whether this machine supports rings.
 const Supported = runtime.GOOS == "linux" && runtime.GOARCH == "amd64"
 
 // Memory is the file that a guest shares with the engine.
@@ -22,8 +22,8 @@ type Memory struct {
 	nonce [8]byte
 }
 
-// Host is the engine's side of a connection. A guest that begins with anything but a part
-// knows nothing of rings: to it, the Host is the stream.
+// Host is the engine's end of a connection. If the guest's first bytes are not the header of a part, the guest does
+// not support rings, and the Host only passes on the stream.
 type Host struct {
 	stream io.ReadWriter
 	end    *End
@@ -34,8 +34,8 @@ type Host struct {
 	proven       atomic.Bool // and what is written, the guest sees
 }
 
-// Create makes a file of Size bytes, which must not exist: another user, who is the guest, may
-// write it. Hide must be called as soon as the guest has opened it, Close when it has gone.
+// Create makes a file of Size bytes, which must not exist. Any user may write it, because the guest is another user.
+// The caller must call Hide as soon as the guest has opened it, and Close when the guest has ended.
 func Create(path string) (*Memory, error) {
 	f, err := open(path)
 	if err != nil {
@@ -47,8 +47,7 @@ func Create(path string) (*Memory, error) {
 	return newMemory(f, first)
 }
 
-// Copy is Create for a guest that is a copy, with all of its machine: content is what Save wrote
-// of the memory of what it is a copy of.
+// Copy is Create for a guest that is a copy of a saved machine. content is what Save wrote of that machine's memory.
 func Copy(path string, content []byte) (*Memory, error) {
 	f, err := open(path)
 	if err != nil {
@@ -75,7 +74,7 @@ func newMemory(f *os.File, content []byte) (*Memory, error) {
 	return m, nil
 }
 
-// Save writes the memory into a file, for Copy. There is nothing to write if there is none.
+// Save writes the memory to a file, for Copy. A nil Memory writes nothing.
 func (m *Memory) Save(path string) error {
 	if m == nil {
 		return nil
@@ -87,7 +86,7 @@ func (m *Memory) Save(path string) error {
 	return os.WriteFile(path, content, 0o600)
 }
 
-// Path is where the file was made; empty if there is none.
+// Path returns the path of the file, or "" for a nil Memory.
 func (m *Memory) Path() string {
 	if m == nil {
 		return ""
@@ -95,17 +94,17 @@ func (m *Memory) Path() string {
 	return m.file.Name()
 }
 
-// File is the file itself, for who locks it.
+// File returns the file, so that it can be locked.
 func (m *Memory) File() *os.File { return m.file }
 
-// Hide takes the file's name away: who has not opened it cannot any more.
+// Hide removes the file's name, so that no other process can open it.
 func (m *Memory) Hide() {
 	if m != nil {
 		_ = os.Remove(m.Path())
 	}
 }
 
-// Close gives the memory back, once nobody wants to read what the guest has said.
+// Close releases the memory. Nothing may be read from the guest after that.
 func (m *Memory) Close() error {
 	if m == nil {
 		return nil
@@ -114,12 +113,11 @@ func (m *Memory) Close() error {
 	return m.file.Close()
 }
 
-// Emulated is how long the next call of a guest may take that runs on an emulated processor, to
-// come at once.
+// Emulated is the time within which the next call counts as immediate for a guest on an emulated processor.
 const Emulated = time.Millisecond
 
-// NewHost is the side of the engine. What comes over stream is the guest's, for whose next call
-// it may wait awake for soon; zero means the time that a processor takes.
+// NewHost returns the engine's end. The guest's output comes over stream. soon is the time within which its next call
+// counts as immediate, so that it is worth spinning for; zero means the default for real processors.
 func NewHost(stream io.ReadWriter, m *Memory, soon time.Duration) *Host {
 	h := &Host{stream: stream, memory: m}
 	h.end = newEnd(stream, &fileMemory{file: m.file}, toHost, toGuest, cmp.Or(soon, atOnce))
@@ -146,7 +144,7 @@ func (h *Host) Read(b []byte) (int, error) {
 	return h.stream.Read(b)
 }
 
-// begin sees by the first byte with whom it speaks.
+// begin waits for the guest's first byte and detects whether the guest supports rings.
 func (h *Host) begin() error {
 	r := &h.end.reader
 	for len(r.in) == 0 {
@@ -158,10 +156,11 @@ func (h *Host) begin() error {
 	return nil
 }
 
-// Begins says whether a guest whose first bytes are these knows of rings.
+// Begins reports whether a guest with these first bytes supports rings.
 func Begins(said []byte) bool { return len(said) > 0 && said[0]&(marked>>24) != 0 }
 
-// Write implements io.Writer. Who has not read before does not know with whom it speaks.
+// Write implements io.Writer. Before the first Read it sends over the stream, because it does not yet know whether
+// the guest supports rings.
 func (h *Host) Write(b []byte) (int, error) {
 	if h.plain || !h.begun {
 		return h.stream.Write(b)
@@ -169,7 +168,7 @@ func (h *Host) Write(b []byte) (int, error) {
 	return h.end.Write(b)
 }
 
-// usable implements side: the guest has seen what could only be seen in the memory.
+// usable implements side. It reports whether the guest has proved that it sees the memory.
 func (h *Host) usable() bool {
 	var seen [8]byte
 	if !h.proven.Load() && h.end.mem.read(atSeen, seen[:]) == nil && seen == h.memory.nonce {
@@ -178,14 +177,14 @@ func (h *Host) usable() bool {
 	return h.proven.Load()
 }
 
-// Nudge rings the bell of a guest that knows of rings, for nothing. Nobody may be writing to its
-// stream.
+// Nudge sends a bell to a guest that supports rings, although nothing is in the memory. No write to the stream may be
+// in progress.
 func Nudge(stream io.Writer) error {
 	_, err := stream.Write(appendHeader(nil, 0, bell))
 	return err
 }
 
-// Used says whether the guest sees what is written into the memory, which is then used.
+// Used reports whether the guest sees the memory, so that the memory is used.
 func (h *Host) Used() bool { return h.usable() }
 
 // met implements side.
@@ -205,7 +204,7 @@ func inverted(nonce [8]byte) [8]byte {
 	return nonce
 }
 
-// awake counts those who wait awake in this process: one processor is left to the others.
+// awake counts the spinning goroutines of this process. One processor is left to others.
 var awake atomic.Int32
 
 // mayWait implements side.
@@ -223,8 +222,7 @@ func (*Host) pause(int) {
 	yield()
 }
 
-// fileMemory is memory that is read and written as a file. A guest can do with it what it
-// likes.
+// fileMemory accesses the memory by reading and writing its file. The guest may change the file at any time.
 type fileMemory struct {
 	file  *os.File
 	fence atomic.Uint32

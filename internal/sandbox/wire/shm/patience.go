@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// patience decides whether a side waits awake. That takes a processor, and is worth it only
-// where what is waited for comes at once, each time.
+// patience decides whether a side spins while it waits. Spinning takes a processor. It pays only if the awaited data
+// usually arrives at once.
 type patience struct {
-	// soon is what is at once. most is for how long a side waits awake at all: long enough for a
-	// bell and what it brings about, or a side that waits awake while the other sleeps would
-	// never find that both could.
+	// soon is the time within which data counts as arriving at once. most bounds the time of spinning. It must be
+	// long enough for a bell and the reaction to it: otherwise a side that spins while the other sleeps would never
+	// find out that both could spin.
 	soon, most time.Duration
 
 	hope     int          // how often it may be in vain before it is given up
@@ -31,7 +31,7 @@ func newPatience(soon time.Duration) *patience {
 	return &patience{soon: soon, most: max(soon, bellTakes), hope: hopes, interval: often}
 }
 
-// worthwhile says whether to wait awake this time.
+// worthwhile reports whether to spin this time.
 func (p *patience) worthwhile() bool {
 	if p.urged.Load() > 0 {
 		p.urged.Add(-1)
@@ -48,7 +48,7 @@ func (p *patience) worthwhile() bool {
 	return true
 }
 
-// judge is told how long something took to come, or was waited for in vain.
+// judge records how long a wait took, whether or not data came.
 func (p *patience) judge(took time.Duration) {
 	switch {
 	case took <= p.soon:
@@ -60,5 +60,5 @@ func (p *patience) judge(took time.Duration) {
 	}
 }
 
-// urge is told that the other side, which has slept each time before, is awake.
+// urge records that the other side, which slept during earlier waits, is awake.
 func (p *patience) urge() { p.urged.Store(2) }

@@ -1,22 +1,22 @@
-// Package shm carries what two processes tell each other through memory that both see, for
-// as long as both are awake. A stream between them stays beside it: it carries what is large,
-// what finds no room, and the word that wakes who sleeps. Between a sandbox and the engine a
-// stream may lead through a daemon, a shim and a kernel that is a program, and each of
-// these wakes the next; memory is read where it is.
+// Package shm connects two processes through shared memory while both are awake. A stream
+// between them carries the rest: what is large, what finds no room in the memory, and the
+// bells that wake a sleeping side. Between a sandbox and the engine a stream may pass through
+// a daemon, a shim and a user-space kernel, each of which must wake the next. Shared memory
+// is read directly.
 //
-// What is written is cut into parts. A part has a header of eight bytes: its length with the
+// The data is cut into parts. A part has a header of eight bytes: its length with the
 // highest bit set, and its number, both big-endian. Parts are numbered from 0 in each
-// direction, and each goes either through the memory or over the stream; the reader takes the
-// next number from wherever it is. A part over the stream of no length is a bell: it has no
+// direction. Each is sent either through the memory or over the stream, and the reader takes
+// the next number from wherever it is. A part of length 0 over the stream is a bell: it has no
 // number, and says that something is in the memory.
 //
-// The memory is a file that the host has made: a page of control words, and a ring of bytes
-// for each direction. Its words are in the order of x86-64, on whose order of stores the ring
-// relies; there is none elsewhere.
+// The memory is a file that the host has created: a page of control words, and a ring of bytes
+// for each direction. The words have the byte order of x86-64, and the ring relies on that
+// processor's order of stores. Other processors are not supported.
 //
-// The host maps nothing: it reads and writes the file, so that no guest can end it by making
-// the file smaller, and it believes no word in it. Nothing goes through the memory before
-// both sides have seen what the other has written there.
+// The host does not map the file but reads and writes it, so that a guest cannot crash it by
+// truncating the file, and it trusts no word in it. Nothing is sent through the memory before
+// each side has seen what the other has written there.
 package shm
 
 import (
@@ -29,10 +29,10 @@ import (
 	"time"
 )
 
-// Descriptor is where a guest finds the file.
+// Descriptor is the descriptor on which a guest finds the file.
 const Descriptor = 100
 
-// Size is that of the file, in bytes. What is behind the rings is for those to come.
+// Size is the size of the file, in bytes. The space after the rings is reserved.
 const Size = 256 << 10
 
 const (
@@ -46,8 +46,7 @@ const (
 	bell       = ^uint32(0)   // stands where a part has its number
 )
 
-// Words of the page. Each side writes those that are its own, in a line of the cache of
-// their own.
+// Offsets of the control words. Each side writes only its own words. They are on a cache line of their own.
 const (
 	atMagic  = 0  // by the host: magic, then a number that nobody can guess
 	atNonce  = 8  // eight bytes
@@ -65,8 +64,8 @@ const (
 
 const magic = 0x676e6972_746f7465 // "etotring"
 
-// memory is how a side sees the file. What is stored is seen by the other side in the order
-// of the calls, and nothing is loaded before what was stored earlier can be seen.
+// memory is a side's access to the file. The other side sees stores in the order of the calls. A load is not done
+// before earlier stores are visible.
 type memory interface {
 	load(at int64) (uint32, error)
 	loadTwo(at int64) (first, second uint32, err error) // in one look
@@ -75,14 +74,14 @@ type memory interface {
 	write(at int64, from []byte) error
 }
 
-// ErrBroken says that the other side does not keep to the protocol.
+// ErrBroken means that the other side violates the protocol.
 var ErrBroken = errors.New("protocol violation: shared memory")
 
 func broken(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrBroken, fmt.Sprintf(format, args...))
 }
 
-// End is one side of a connection. One goroutine may read while another one writes.
+// End is one end of a connection. One goroutine may read while another one writes.
 type End struct {
 	stream io.ReadWriter
 	mem    memory // nil: there is no memory
@@ -92,15 +91,15 @@ type End struct {
 	writer writer
 }
 
-// side is what differs between host and guest.
+// side has the operations in which host and guest differ.
 type side interface {
-	// usable says whether the other side is known to see what is written.
+	// usable reports whether the other side is known to see the memory.
 	usable() bool
-	// met is told that something came over the stream.
+	// met is called when data has come over the stream.
 	met()
-	// mayWait says whether this side may wait awake now; done is called afterwards.
+	// mayWait reports whether this side may spin now. If so, done must be called afterwards.
 	mayWait() (done func(), ok bool)
-	// pause is what it does between looks, in its n-th round: others may want to run.
+	// pause is called in the n-th round of spinning. It may yield the processor.
 	pause(n int)
 }
 
@@ -142,7 +141,7 @@ func dataOf(direction int64) int64 {
 	return page + capacity
 }
 
-// Read implements io.Reader. An error of the stream comes after all that came before it.
+// Read implements io.Reader. It returns an error of the stream only after all data that came before it.
 func (e *End) Read(b []byte) (int, error) {
 	r := &e.reader
 	for {
@@ -167,7 +166,7 @@ func (e *End) Read(b []byte) (int, error) {
 	}
 }
 
-// wait waits until there may be something.
+// wait waits until there may be input.
 func (e *End) wait() error {
 	came, comes := e.await(time.Time{})
 	if came || !comes && e.Sleep() {
@@ -185,8 +184,8 @@ func (e *End) wait() error {
 	return cmp.Or(other, err)
 }
 
-// Ready says whether Read has something without waiting, apart from the rest of a part that
-// is on its way. It does not look at the stream.
+// Ready reports whether Read has data without waiting, apart from the rest of a part that is still arriving. It does
+// not read the stream.
 func (e *End) Ready() (bool, error) {
 	r := &e.reader
 	if len(r.held) > 0 || r.rest > 0 {
@@ -203,7 +202,7 @@ func (e *End) Ready() (bool, error) {
 	return r.part()
 }
 
-// look takes what is in the ring.
+// look copies the new content of the ring.
 func (e *End) look() error {
 	r := &e.reader
 	if e.mem == nil || len(r.records) > 0 {
@@ -236,7 +235,7 @@ func (e *End) look() error {
 	return nil
 }
 
-// record takes the next part out of the ring, if it is there.
+// record takes the next part out of the ring if it is there.
 func (r *reader) record() (bool, error) {
 	if len(r.records) == 0 {
 		return false, nil
@@ -257,7 +256,7 @@ func (r *reader) record() (bool, error) {
 	return true, nil
 }
 
-// part takes the next part over the stream, if its header has come.
+// part takes the next part from the stream's data if its header has arrived.
 func (r *reader) part() (bool, error) {
 	for len(r.in) >= headerSize {
 		n, number, err := parse(r.in)
@@ -294,8 +293,8 @@ func parse(header []byte) (n int, number uint32, err error) {
 
 func padded(n int) int { return (n + headerSize - 1) &^ (headerSize - 1) }
 
-// Listen reads what there is from the stream, and waits until there is something. It must not be
-// called while Read has something without.
+// Listen reads from the stream and blocks until there is data. It must not be called while Read has data without
+// waiting.
 func (e *End) Listen() error {
 	r := &e.reader
 	if len(r.in) >= headerSize {
@@ -313,19 +312,19 @@ func (e *End) Listen() error {
 
 const between = 16 // looks between two at the clock
 
-// Await waits awake for a little, if that has been worth it, and until deadline at most unless
-// that is zero. It says whether something has come into the ring.
+// Await spins for a short time if that has paid before, but not beyond deadline unless that is zero. It reports
+// whether data has come into the ring.
 func (e *End) Await(deadline time.Time) bool {
 	came, _ := e.await(deadline)
 	return came
 }
 
-// Emulated has the side of a guest wait awake for longer: each of its looks takes longer, too. It
-// must be called before anything is read.
+// Emulated makes a guest's end spin for longer, because each check takes longer on an emulated processor. It must be
+// called before the first read.
 func (e *End) Emulated() { e.waits = newPatience(Emulated) }
 
-// await waits awake, if that has been worth it, and says whether something came into the
-// ring, or comes over the stream.
+// await spins if that has paid before. came reports whether data is in the ring, and comes whether data is coming
+// over the stream.
 func (e *End) await(deadline time.Time) (came, comes bool) {
 	r := &e.reader
 	if e.mem == nil || len(r.records) > 0 || !e.side.usable() || !e.waits.worthwhile() {
@@ -353,14 +352,14 @@ func (e *End) await(deadline time.Time) (came, comes bool) {
 	}
 }
 
-// news says whether something is in the ring, or comes over the stream.
+// news checks whether data is in the ring (came) or coming over the stream (comes).
 func (e *End) news() (came, comes bool) {
 	end, parts, err := e.mem.loadTwo(e.reader.base + written)
 	return err == nil && end != e.reader.taken, err != nil || parts != e.reader.parts
 }
 
-// Sleep says to the other side that from now on this one hears bells only. It reports true if
-// something has come before that, and this side does not sleep then.
+// Sleep tells the other side that from now on this side must be woken with a bell. It returns true if data has come
+// before that. This side then stays awake.
 func (e *End) Sleep() (came bool) {
 	if e.mem == nil || len(e.reader.records) > 0 {
 		return false
@@ -377,7 +376,7 @@ func (e *End) Sleep() (came bool) {
 	return true
 }
 
-// Wake says that this side is awake again.
+// Wake tells the other side that this side is awake again.
 func (e *End) Wake() {
 	if e.reader.sleeps&1 != 0 {
 		e.reader.sleeps++
@@ -429,7 +428,7 @@ func appendHeader(to []byte, n int, number uint32) []byte {
 	return binary.BigEndian.AppendUint32(to, number)
 }
 
-// put writes a part into the ring, if there is room.
+// put writes a part into the ring if there is room.
 func (e *End) put(b []byte) (bool, error) {
 	w := &e.writer
 	size := uint32(headerSize + padded(len(b)))
@@ -454,10 +453,10 @@ func (e *End) put(b []byte) (bool, error) {
 	return true, e.ring()
 }
 
-// none is between parts in a ring.
+// none marks the space between the parts in a ring.
 var none [headerSize]byte
 
-// ring wakes the other side if it sleeps.
+// ring sends a bell if the other side sleeps.
 func (e *End) ring() error {
 	w := &e.writer
 	state, err := e.mem.load(w.base + sleeps)
