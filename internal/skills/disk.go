@@ -99,8 +99,8 @@ func readFiles(root *os.Root, dir string) (t text, err error) {
 	return t, err
 }
 
-// plain reads a skill that is a single file in the place: <name>.ts or <name>.py, also with the
-// underscores of an identifier.
+// plain reads a skill that is a single file in the place: <name>.ts or <name>.py. Hyphens of the name may be
+// underscores in the file name.
 func plain(root *os.Root, name string) (t text, err error) {
 	for _, stem := range []string{name, strings.ReplaceAll(name, "-", "_")} {
 		for _, suffix := range []string{".ts", ".py"} {
@@ -228,7 +228,7 @@ func (p Place) lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// marked returns the version that an unfinished or interrupted save is about to install, or "" if no save is unfinished.
+// marked returns the version that an unfinished or interrupted save is about to install, or "".
 func marked(root *os.Root, name string) string {
 	v, err := readFile(root, name+"/"+saving, 64)
 	if err != nil || !isVersion(v) || !exists(root, name+"/"+history+"/"+v+"/"+documentFile) {
@@ -254,8 +254,7 @@ func (p Place) finish(name string) {
 	}
 }
 
-// install copies a version from the history to its place. Readers use that version from the moment
-// of the mark.
+// install copies a version from the history to its place. Readers use that version as soon as the mark exists.
 func install(root *os.Root, name, version string) error {
 	t, err := readFiles(root, name+"/"+history+"/"+version)
 	if err != nil {

@@ -37,8 +37,8 @@ type Function struct {
 	Whole      bool            // it takes one object, and Parameters are its members
 }
 
-// matter is the front matter. Every reader of Agent Skills knows the first two fields. The others
-// are Retort's; an exported skill has them in metadata.
+// matter is the front matter. All readers of Agent Skills support the first two fields. The others are Retort's; an
+// exported skill has them in metadata.
 type matter struct {
 	Name        string         `yaml:"name"`
 	Description string         `yaml:"description"`
@@ -171,7 +171,7 @@ func (m matter) document(body string) Document {
 
 const maxTools = 500
 
-// wordsOf reads a list, or a text of words separated by blanks or commas.
+// wordsOf splits a list, or a text with items separated by blanks or commas.
 func wordsOf(v any) []string {
 	var words []string
 	switch v := v.(type) {
@@ -199,8 +199,8 @@ func phrasesOf(v any) []string {
 	return phrases[:min(len(phrases), maxTags)]
 }
 
-// render returns the text of SKILL.md, whose part below the front matter comes from words. Equal
-// documents give equal texts.
+// render returns the text of SKILL.md. words renders the part below the front matter. Equal documents give equal
+// texts.
 func (d Document) render(s core.Skill, words Words) (string, error) {
 	tags := slices.Compact(slices.Sorted(slices.Values(d.Tags)))
 	if len(tags) > maxTags {

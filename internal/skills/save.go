@@ -14,11 +14,11 @@ type Draft struct {
 	core.Skill
 	Document
 	Origin Origin // where; the first place if empty
-	// Before is the only version that may be replaced, "" if none may. Nil replaces any.
+	// Before is the only version that may be replaced, or "" if none may. Nil allows any.
 	Before *string
 }
 
-// Saved says where a skill was saved.
+// Saved describes where a skill was saved.
 type Saved struct {
 	Version   string
 	Path      string // of its folder
@@ -27,9 +27,8 @@ type Saved struct {
 	Before    string // the version that it took the place of; "" if there was none
 }
 
-// Save makes a draft the current version of its skill, durably. If it is interrupted, the version
-// before is still complete. Earlier versions stay in the history, including those that a person
-// edited.
+// Save makes a draft the current version of its skill, durably. If it is interrupted, the previous version is still
+// complete. Earlier versions stay in the history, including those that a person edited.
 func (s *Store) Save(d Draft) (Saved, *core.Error) {
 	if err := core.ValidSkillName(d.Name); err != nil {
 		return Saved{}, err

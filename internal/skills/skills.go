@@ -1,7 +1,6 @@
-// Package skills stores programs that proved themselves as folders that a person could have
-// written: skills/<name>/SKILL.md and skill.ts or skill.py, with earlier versions in .history. It
-// never parses, runs or checks the code. Callers have a skill checked each time they use it,
-// because anybody may have edited the files.
+// Package skills stores programs that have proved useful as folders that a person could have written:
+// skills/<name>/SKILL.md and skill.ts or skill.py, with earlier versions in .history. It never parses, runs or checks
+// the code. Callers must have a skill checked each time they use it, because anybody may have edited the files.
 package skills
 
 import (
@@ -29,7 +28,7 @@ const (
 	maxHistory = 20   // versions that are kept of one skill, beside the current one
 )
 
-// Origin says to which place a skill belongs.
+// Origin is the kind of place that a skill belongs to.
 type Origin string
 
 // The places of skills. A skill of the project hides a skill of the user with the same name.
@@ -38,7 +37,7 @@ const (
 	User    Origin = "user"
 )
 
-// Skill is one skill as it is on disk now.
+// Skill is the current state of a skill on disk.
 type Skill struct {
 	core.Skill
 	Document
@@ -62,24 +61,24 @@ type Store struct {
 	words  Words
 }
 
-// Words are what SKILL.md says below its front matter.
+// Words renders the part of SKILL.md below the front matter.
 type Words interface {
 	Render(name templates.Name, data any) (string, *core.Error)
 }
 
-// New returns the skills of these places. Folders are made when something is saved.
+// New returns a store for the skills of these places. Their folders are created when something is saved.
 func New(words Words, places ...Place) *Store {
 	return &Store{slices.DeleteFunc(slices.Clone(places), func(p Place) bool { return p.Dir == "" }), words}
 }
 
-// Broken is a folder that is there, and no skill.
+// Broken is a folder that exists but is not a valid skill.
 type Broken struct {
 	Name   string
 	Origin Origin
 	Err    *core.Error
 }
 
-// List is every skill, by name, and what cannot be read.
+// List returns all skills, sorted by name, and the folders that cannot be read.
 func (s *Store) List() (found []Skill, broken []Broken) {
 	seen := map[string]bool{}
 	for _, p := range s.places {
@@ -101,7 +100,7 @@ func (s *Store) List() (found []Skill, broken []Broken) {
 	return found, broken
 }
 
-// names are those of the folders that may be skills.
+// names returns the names of the folders that may be skills.
 func (p Place) names() []string {
 	root, err := p.open(false)
 	if err != nil {
@@ -125,8 +124,8 @@ func (p Place) names() []string {
 	return names
 }
 
-// Get is a skill by its name, as it is now or as it was in a version, which may be
-// told by its beginning.
+// Get returns a skill in its current state or, if version is not empty, as it was in that version. A prefix of the
+// version suffices.
 func (s *Store) Get(name, version string) (Skill, *core.Error) {
 	if err := core.ValidSkillName(name); err != nil {
 		return Skill{}, err
@@ -146,7 +145,7 @@ func (s *Store) Get(name, version string) (Skill, *core.Error) {
 	return Skill{}, s.absent(name)
 }
 
-// IsAbsent reports whether an error of Get says that there is no skill of that name, or no such version of it.
+// IsAbsent reports whether an error of Get means that the skill, or its version, does not exist.
 func IsAbsent(err *core.Error) bool { return missing(err) }
 
 func (s *Store) absent(name string) *core.Error {
@@ -163,7 +162,7 @@ func (s *Store) absent(name string) *core.Error {
 	return e.WithHint("list_skills lists them, save_skill saves one")
 }
 
-// Skill is the source of a skill for programs in a language.
+// Skill returns the source of a skill for programs in a language.
 func (s *Store) Skill(name string, lang core.Language) (core.Skill, *core.Error) {
 	found, err := s.Get(name, "")
 	if err != nil {
@@ -272,7 +271,7 @@ func (p Place) readVersion(current Skill, version string) (Skill, error) {
 		WithHint("there are %s", strings.Join(append([]string{current.Version}, current.Versions...), ", "))
 }
 
-// skill is what the texts of a folder are.
+// skill makes a Skill from the files of a folder.
 func (p Place) skill(name string, t text) (Skill, error) {
 	doc, err := parseDocument(t.document)
 	if err != nil {
@@ -284,7 +283,7 @@ func (p Place) skill(name string, t text) (Skill, error) {
 	}, nil
 }
 
-// open opens the folder of a place, which may be no link.
+// open opens the folder of a place, which must not be a symbolic link.
 func (p Place) open(create bool) (*os.Root, error) {
 	if create {
 		if err := os.MkdirAll(p.Dir, 0o755); err != nil {

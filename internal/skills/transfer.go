@@ -14,18 +14,16 @@ import (
 	"retort/internal/core"
 )
 
-// Guide is a SKILL.md that teaches a client how to find tools and write programs
-// with Retort; its name is GuideName.
+// Guide is a SKILL.md that teaches a client how to find tools and write programs with Retort.
 //
 //go:embed using-retort.md
 var Guide string
 
-// GuideName is the name of the folder that Guide belongs into.
+// GuideName is the name of Guide's folder.
 const GuideName = "using-retort"
 
-// Export writes a skill into dir as a folder of its name that readers of Agent Skills
-// know: SKILL.md with nothing in its front matter that their format does not have,
-// and the code. It returns the folder. What is there already is not replaced.
+// Export writes a skill into dir as a folder that all readers of Agent Skills support: the code, and a SKILL.md whose
+// front matter has only standard fields. It returns the folder. It does not replace an existing one.
 func Export(s Skill, dir string) (string, *core.Error) {
 	description := s.Description
 	if description == "" {

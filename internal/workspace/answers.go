@@ -16,9 +16,9 @@ import (
 	"retort/internal/base/seal"
 )
 
-// Answers keeps answers of tools, each for a while: a file each, in a folder for each
-// server. What is damaged, too old or from the future is not there. It is safe for
-// concurrent use, by several processes too.
+// Answers caches answers of tools for a limited time. Each is a file in a folder for its server. Damaged files, old
+// ones and those with a time in the future count as missing. It is safe for concurrent use, also by several
+// processes.
 type Answers struct {
 	dir  string
 	life time.Duration
@@ -29,11 +29,11 @@ type Answers struct {
 	added int64 // bytes since the size was last looked at; negative: it never was
 }
 
-// maxAnswer bounds one answer, in bytes. What is given again counts for nobody's memory.
+// maxAnswer bounds one answer, in bytes. Reading an answer is not limited by any memory quota, so it must be small.
 const maxAnswer = 1 << 20
 
-// NewAnswers keeps answers under dir for as long as life says, and at most so many bytes,
-// of which each answer counts entryCost beside its own.
+// NewAnswers returns a cache in dir. life is how long answers are kept. The cache is bounded in bytes; each answer
+// counts entryCost in addition to its size.
 func NewAnswers(dir string, life time.Duration, most int64) *Answers {
 	return &Answers{dir: dir, life: life, most: most, now: time.Now, added: -1}
 }
@@ -49,7 +49,7 @@ func (a *Answers) path(server, key string) string {
 	return filepath.Join(a.dir, folder(server), hex.EncodeToString(sum[:16]))
 }
 
-// Get is the answer that was kept of a server under a key.
+// Get returns the cached answer of a server for a key.
 func (a *Answers) Get(server, key string) (json.RawMessage, bool) {
 	data, err := seal.ReadFile(a.path(server, key), maxAnswer+1<<10)
 	if err != nil {
@@ -69,7 +69,7 @@ func sum(value []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// Put keeps an answer. Where that fails it is just not kept.
+// Put stores an answer. If that fails, the answer is not cached.
 func (a *Answers) Put(server, key string, value json.RawMessage) {
 	if len(value) > maxAnswer || int64(len(value)) > a.most {
 		return
@@ -83,7 +83,7 @@ func (a *Answers) Put(server, key string, value json.RawMessage) {
 	}
 }
 
-// Forget drops all answers of a server.
+// Forget removes all answers of a server.
 func (a *Answers) Forget(server string) {
 	dir := filepath.Join(a.dir, folder(server))
 	if _, err := os.Stat(dir); err == nil {
@@ -91,7 +91,7 @@ func (a *Answers) Forget(server string) {
 	}
 }
 
-// grown looks at the size of all now and then, and removes the oldest where it is too much.
+// grown checks the total size from time to time and removes the oldest answers if it is too large.
 func (a *Answers) grown(bytes int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"retort/internal/base/seal"
 )
 
-// counter is a file that holds what a session uses, for all engines of one data directory: whoever
-// changes a workspace has its lock, takes the numbers from it and leaves them there. It is unfinished
-// while somebody changes the workspace; who finds it so measures the folder, since the one before
-// has died within a change. Where files have no locks there is none, and an engine counts alone.
+// counter is a file that holds a session's usage, shared by all engines of one data directory. An engine that changes
+// a workspace locks the file, reads the usage and writes the new one. During the change the file is marked as
+// unfinished. An engine that finds it so measures the folder, because the previous engine died during a change. On
+// systems without file locks there is no counter, and each engine counts for itself.
 type counter struct{ file *os.File }
 
 const (
@@ -26,7 +26,7 @@ const (
 
 func (s *Store) counterPath(name string) string { return filepath.Join(s.dir, locks, name+".count") }
 
-// openCounter opens the counter of a session. A nil counter without an error is of no use to anybody.
+// openCounter opens the counter of a session. It returns nil without an error if counters cannot be used.
 func (s *Store) openCounter(name string) (*counter, error) {
 	if !seal.Locks {
 		return nil, nil
@@ -47,7 +47,7 @@ func (c *counter) close() {
 	}
 }
 
-// begin waits for the lock and returns what is counted; false if that is not known.
+// begin waits for the lock and returns the usage. known is false if the usage must be measured.
 func (c *counter) begin() (used usage, known bool, err error) {
 	if err := seal.LockFile(c.file, counterPatience); err != nil {
 		return usage{}, false, err
@@ -67,7 +67,7 @@ func (c *counter) begin() (used usage, known bool, err error) {
 	return used, true, nil
 }
 
-// end leaves what is counted and gives back the lock. If it cannot be written, the next one measures.
+// end writes the usage and releases the lock. If it cannot be written, the next engine measures.
 func (c *counter) end(used usage) {
 	var b [counterSize]byte
 	copy(b[:], finished)
@@ -79,8 +79,8 @@ func (c *counter) end(used usage) {
 	_ = seal.UnlockFile(c.file)
 }
 
-// change begins a change of the workspace, which ends with done: no other engine changes it
-// meanwhile, and used is what all of them use. name is the path that errors speak of.
+// change begins a change of the workspace, which done ends. No other engine changes it in the meantime, and w.used is
+// the usage of all engines. name is the path for error messages.
 func (w *Workspace) change(name string) (done func(), err error) {
 	w.mu.Lock()
 	if err := w.begin(); err != nil {
@@ -100,7 +100,7 @@ func (w *Workspace) busy(name string, err error) error {
 		WithHint("another engine may use the same session; try again, and see that the disk has room")
 }
 
-// begin makes used what all engines use. The caller holds mu.
+// begin sets w.used to the usage of all engines. The caller must hold mu.
 func (w *Workspace) begin() (err error) {
 	if w.counter == nil && !w.draft {
 		if w.counter, err = w.store.openCounter(filepath.Base(w.dir)); err != nil {

@@ -20,8 +20,8 @@ const (
 	abandoned = 24 * time.Hour
 )
 
-// Draft is a workspace that begins as w is now. What is written there is gone when it
-// is closed, and w is as it was.
+// Draft returns a workspace that starts with the current content of w. Changes to it do not affect w and are
+// discarded when it is closed.
 func (w *Workspace) Draft() (*Workspace, error) {
 	w.store.sweep()
 	name := path.Join(drafts, strings.ToLower(rand.Text()[:13]))
@@ -70,7 +70,7 @@ func (w *Workspace) copyOf(from *Workspace) error {
 	})
 }
 
-// unshare makes a file of a draft its own before it is changed in place.
+// unshare gives a draft its own copy of a file before the file is changed in place.
 func (w *Workspace) unshare(name string) error {
 	if !w.draft {
 		return nil
@@ -100,7 +100,7 @@ func copyFile(from *os.Root, name string, to *os.Root, as string) error {
 	return errors.Join(err, out.Close())
 }
 
-// sweep removes what dry runs of engines that were killed left behind.
+// sweep removes what dry runs of killed engines left behind.
 func (s *Store) sweep() {
 	left, _ := filepath.Glob(filepath.Join(s.dir, drafts, "*"))
 	for _, dir := range left {

@@ -10,9 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// Path is the path within the workspace that is meant by one as programs write it:
-// ./workspace/a.csv, workspace/a.csv, /workspace/a.csv and a.csv are the same. The error
-// says that it leads elsewhere.
+// Path converts a path as programs write it to one relative to the workspace: ./workspace/a.csv, workspace/a.csv,
+// /workspace/a.csv and a.csv are the same. It returns an error if the path leads elsewhere.
 func Path(name string) (string, error) {
 	t := Tree{}
 	folder, rest := t.place(name)
@@ -25,9 +24,8 @@ func Path(name string) (string, error) {
 	return path.Clean("/" + rest)[1:], nil
 }
 
-// Files are the files below a folder, "" for all, whose path within it fits a glob ("" for
-// all), sorted by path: * and ? do not cross a slash, ** does. At most limit are listed;
-// total counts all.
+// Files lists the files below a folder ("" for all) whose relative path matches a glob ("" for all), sorted by path.
+// In a glob, * and ? do not match a slash, but ** does. At most limit files are listed; total counts all.
 func (w *Workspace) Files(below, glob string, limit int) (files []core.FileEntry, total int, err error) {
 	if _, err := path.Match(glob, ""); err != nil {
 		return nil, 0, core.Errorf(core.KindInvalidArguments, "workspace.files", "the glob %q is malformed", glob)
@@ -59,8 +57,8 @@ func (w *Workspace) Files(below, glob string, limit int) (files []core.FileEntry
 	return files, total, explain(below, err)
 }
 
-// fitsGlob matches folder by folder. A glob of one part fits names in every folder: *.csv
-// means all of them.
+// fitsGlob matches a path against a glob, folder by folder. A glob without a slash matches names in every folder:
+// *.csv means all of them.
 func fitsGlob(glob, name []string) bool {
 	if len(glob) == 1 {
 		name = name[len(name)-1:]

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Incoming is a file that is being written. It is there, whole, after Commit; whoever does
-// not commit it aborts.
+// Incoming is a file that is being written. It appears, complete, after Commit. A caller that does not commit must
+// call Abort.
 type Incoming struct {
 	workspace *Workspace
 	name      string
@@ -22,7 +22,7 @@ type Incoming struct {
 	done      bool
 }
 
-// Create begins a file under files/ with a name of its own.
+// Create begins a file with a unique name under files/.
 func (w *Workspace) Create(_ context.Context, suffix string) (*Incoming, error) {
 	in := &Incoming{workspace: w, name: "files/" + strings.ToLower(rand.Text()[:12]) + suffix}
 	in.temp = in.name + "." + rand.Text()[:8] + ".tmp"
@@ -44,7 +44,7 @@ func (w *Workspace) Create(_ context.Context, suffix string) (*Incoming, error) 
 	return in, nil
 }
 
-// Write adds to the file. The error, that the workspace is full among others, is a *core.Error.
+// Write adds data to the file. Its errors, such as that the workspace is full, are *core.Error.
 func (in *Incoming) Write(p []byte) (int, error) {
 	if err := in.reserve(int64(len(p))); err != nil {
 		return 0, err
@@ -67,7 +67,7 @@ func (in *Incoming) reserve(n int64) error {
 	return nil
 }
 
-// Commit makes the file appear, and answers its path and its bytes.
+// Commit makes the file appear and returns its path and its size in bytes.
 func (in *Incoming) Commit() (name string, bytes int64, err error) {
 	defer in.Abort()
 	err = in.out.Flush()
@@ -81,7 +81,7 @@ func (in *Incoming) Commit() (name string, bytes int64, err error) {
 	return in.name, in.size, explain(in.name, err)
 }
 
-// Abort leaves nothing behind of a file that was not committed.
+// Abort removes a file that was not committed.
 func (in *Incoming) Abort() {
 	if in.done {
 		return

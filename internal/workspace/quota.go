@@ -12,7 +12,7 @@ const (
 	maxDepth   = 64      // folders inside of each other
 )
 
-// usage is the space that files and folders take.
+// usage is the space used by files and folders.
 type usage struct {
 	bytes   int64 // of the contents of files
 	entries int   // files, folders and anything else that has a name
@@ -24,8 +24,8 @@ func (u usage) minus(v usage) usage { return usage{u.bytes - v.bytes, u.entries 
 // cost returns the bytes of the quota that u counts.
 func (u usage) cost() int64 { return u.bytes + int64(u.entries)*entryCost }
 
-// entry returns the usage of a file or of a folder without its contents; zero if
-// there is none. Links are not followed.
+// entry returns the usage of a file, or of a folder without its contents. It is zero if there is neither. Links are
+// not followed.
 func (w *Workspace) entry(target string) usage {
 	info, err := w.root.Lstat(target)
 	switch {
@@ -37,8 +37,8 @@ func (w *Workspace) entry(target string) usage {
 	return usage{entries: 1}
 }
 
-// below returns the usage of a file, or of a folder with all that is in it. The folder of
-// the workspace itself does not count.
+// below returns the usage of a file, or of a folder with all its contents. The folder of the workspace itself does
+// not count.
 func (w *Workspace) below(target string) (total usage) {
 	info, err := w.root.Lstat(target)
 	if err != nil || !info.IsDir() {
@@ -71,9 +71,8 @@ func (w *Workspace) room(name string, more usage) error {
 	return nil
 }
 
-// makeFolders makes a folder and those above it, if the quota has room for them and for
-// more. It counts the folders that it makes, even if it fails in the middle; more is
-// counted by the caller. name is the path that errors speak of.
+// makeFolders creates a folder and those above it, if the quota has room for them and for more. It counts the created
+// folders even if it fails in the middle. The caller must count more. name is the path for error messages.
 func (w *Workspace) makeFolders(name, folder string, more usage) error {
 	if depth(folder) > maxDepth {
 		return tooDeep(name)
@@ -100,8 +99,8 @@ func (w *Workspace) missing(folder string) (n int) {
 	return n
 }
 
-// fitsBelow returns an error if a folder or what is in it would be too deep at target. A
-// folder that comes no deeper than it is need not be looked through.
+// fitsBelow returns an error if a folder or its contents would be too deep at target. A folder that does not become
+// deeper is not searched.
 func (w *Workspace) fitsBelow(name, source, target string, isFolder bool) error {
 	if !isFolder || depth(target) <= depth(source) {
 		return nil
@@ -123,7 +122,7 @@ func tooDeep(name string) error {
 	return failed(name, "ENAMETOOLONG", "at most %d folders can be inside of each other", maxDepth)
 }
 
-// depth returns how many folders a path names, which is that of a folder.
+// depth returns the number of folders that a path names.
 func depth(folder string) int {
 	if folder == "." {
 		return 0
@@ -131,8 +130,8 @@ func depth(folder string) int {
 	return strings.Count(folder, "/") + 1
 }
 
-// Full measures the workspace anew, for what others than programs have written, and reports
-// whether it holds more than its quota.
+// Full measures the workspace again, including files that other processes have written, and reports whether it
+// exceeds its quota.
 func (w *Workspace) Full() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -27,8 +27,8 @@ const (
 	stateStructure = 1                // version of the file
 )
 
-// States keeps small JSON values of sessions that outlive programs: a file each, under
-// one folder. It is safe for concurrent use, by several processes too.
+// States stores small JSON values of sessions that must outlive a program. Each session has a file in one folder. It
+// is safe for concurrent use, also by several processes.
 type States struct {
 	dir   string
 	mu    sync.Mutex
@@ -38,10 +38,10 @@ type States struct {
 // NewStates keeps states under dir, which is made when the first value is set.
 func NewStates(dir string) *States { return &States{dir: dir, known: map[string]*State{}} }
 
-// maxStates bounds those that are held in memory: whoever asks chooses their names.
+// maxStates bounds the states that are held in memory. It is needed because callers choose the names.
 const maxStates = 128
 
-// Of is the state of a session.
+// Of returns the state of a session.
 func (s *States) Of(session string) *State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *States) Of(session string) *State {
 	return state
 }
 
-// file is where the state is kept of the session with a folder.
+// file returns the path of the state of the session with a folder.
 func (s *States) file(folder string) string { return filepath.Join(s.dir, folder+".json") }
 
 // forget removes the state of the session with a folder.
@@ -68,7 +68,7 @@ func (s *States) forget(folder string) error {
 	return err
 }
 
-// State is that of one session. What Set and Delete have returned from is on disk.
+// State is the state of one session. What Set and Delete have returned from is on disk.
 type State struct {
 	path string // empty: a draft, in memory only
 
@@ -77,26 +77,26 @@ type State struct {
 	stamp  os.FileInfo                // of the file that values were read from; nil if there was none
 }
 
-// stored is the file of a state.
+// stored is the content of a state's file.
 type stored struct {
 	Version int                        `json:"version"`
 	Values  map[string]json.RawMessage `json:"values"`
 }
 
-// Draft is a state that begins as s is. What is set in it is gone with it.
+// Draft returns a state that starts with the current values of s. Changes to it do not affect s.
 func (s *State) Draft() (*State, error) {
 	values, err := s.read()
 	return &State{values: values}, err
 }
 
-// Get is a value; ok is false if there is none.
+// Get returns a value. ok is false if there is none.
 func (s *State) Get(key string) (value json.RawMessage, ok bool, err error) {
 	values, err := s.read()
 	value, ok = values[key]
 	return value, ok, err
 }
 
-// Keys are all keys, sorted.
+// Keys returns all keys, sorted.
 func (s *State) Keys() ([]string, error) {
 	values, err := s.read()
 	keys := slices.AppendSeq([]string{}, maps.Keys(values))
@@ -104,7 +104,7 @@ func (s *State) Keys() ([]string, error) {
 	return keys, err
 }
 
-// Set gives a key a value, which is valid JSON.
+// Set sets a key to a value, which must be valid JSON.
 func (s *State) Set(key string, value json.RawMessage) error {
 	if key == "" || len(key) > maxStateKey {
 		return core.Errorf(core.KindInvalidArguments, "state.set", "a key has between 1 and %d bytes, this one has %d", maxStateKey, len(key))
@@ -131,7 +131,7 @@ func fits(values map[string]json.RawMessage) error {
 		WithHint("write large values to a file in ./workspace/, and keep its name in the state")
 }
 
-// Delete removes a key, and reports whether there was one.
+// Delete removes a key and reports whether it existed.
 func (s *State) Delete(key string) (was bool, err error) {
 	if _, ok, err := s.Get(key); !ok || err != nil {
 		return false, err
@@ -150,8 +150,8 @@ func (s *State) read() (map[string]json.RawMessage, error) {
 	return s.values, s.refresh()
 }
 
-// change changes a copy of what is there, alone among all processes. Where that fails,
-// nothing has changed.
+// change applies do to a copy of the values while no other process can change them. If do or writing fails, nothing
+// has changed.
 func (s *State) change(do func(values map[string]json.RawMessage) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +194,7 @@ func (s *State) keep(values map[string]json.RawMessage) error {
 	return err
 }
 
-// refresh takes in what another process has written.
+// refresh reads what another process has written.
 func (s *State) refresh() error {
 	if s.path == "" {
 		return nil
@@ -233,7 +233,7 @@ func (s *State) load() error {
 	return nil
 }
 
-// Functions are the functions of programs on a state, by name.
+// Functions returns the functions with which programs use a state, by name.
 func (s *State) Functions() map[string]func(context.Context, json.RawMessage) (any, error) {
 	type arguments struct {
 		Key     string          `json:"key"`

@@ -16,14 +16,14 @@ import (
 	"retort/internal/core"
 )
 
-// Retention says how long files stay. Zero fields mean for ever.
+// Retention sets how long files are kept. Zero fields mean for ever.
 type Retention struct {
 	Results  time.Duration // what was kept because it was too large to return: results/ and files/
 	Sessions time.Duration // all of a session that nobody has used for so long
 	Bytes    int64         // of all sessions; the oldest of results/ and files/ go beyond it
 }
 
-// Use is what a session holds. Its name is that of its folder: the session's own where
+// Use describes what a session stores. Its name is the name of the session's folder, which is the session's name if
 // that is plain.
 type Use struct {
 	Session string    `json:"session"`
@@ -34,7 +34,7 @@ type Use struct {
 	Busy    bool      `json:"busy,omitempty"`
 }
 
-// Swept is what was removed, or would be.
+// Swept describes what was removed or, in a dry run, would be.
 type Swept struct {
 	Files    int      `json:"files"`
 	Bytes    int64    `json:"bytes"`
@@ -43,7 +43,7 @@ type Swept struct {
 	Left     int64    `json:"left"`               // bytes that are still there
 }
 
-// sweeping is one look at all sessions.
+// sweeping is one pass over all sessions.
 type sweeping struct {
 	store  *Store
 	states *States
@@ -60,8 +60,8 @@ type aged struct {
 	at   time.Time
 }
 
-// Sweep removes what has been kept for long enough; dry only tells. What a program uses,
-// in any process, is left alone.
+// Sweep removes what has been kept for long enough. If dry is set, it only reports. It leaves alone what a program of
+// any process uses.
 func (s *Store) Sweep(states *States, keep Retention, now time.Time, dry bool) (Swept, error) {
 	w := sweeping{store: s, states: states, keep: keep, now: now, dry: dry}
 	var errs []error
@@ -72,7 +72,7 @@ func (s *Store) Sweep(states *States, keep Retention, now time.Time, dry bool) (
 	return w.swept, wrapped(errors.Join(errs...))
 }
 
-// Erase removes everything of one session, unless a program uses it.
+// Erase removes all data of a session. It returns an error if a program uses it.
 func (s *Store) Erase(states *States, session string) (Swept, error) {
 	w := sweeping{store: s, states: states}
 	name := folder(session)
@@ -92,7 +92,7 @@ func wrapped(err error) error {
 	return core.Errorf(core.KindInternal, "workspace.gc", "not everything could be removed: %w", err)
 }
 
-// Uses are all sessions, the last used first.
+// Uses returns all sessions, the most recently used first.
 func (s *Store) Uses() []Use {
 	var uses []Use
 	for _, name := range s.sessions() {
@@ -118,7 +118,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// sessions are the folders of all sessions.
+// sessions returns the folders of all sessions.
 func (s *Store) sessions() []string {
 	entries, _ := os.ReadDir(s.dir)
 	var names []string
@@ -157,12 +157,13 @@ func (s *Store) folders(name string) (n int) {
 	return n
 }
 
-// locks is a folder that no session has. Who uses a session shares its lock.
+// locks is a folder that cannot be a session's. It holds a lock file for each session. Users of a session have a
+// shared lock on it.
 const locks = ".locks"
 
 func (s *Store) lockPath(name string) string { return filepath.Join(s.dir, locks, name) }
 
-// alone fails if anybody uses a session.
+// alone takes the exclusive lock of a session. It returns an error if the session is in use.
 func (s *Store) alone(name string) (unlock func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,7 +210,7 @@ func total(files []aged) (bytes int64) {
 	return bytes
 }
 
-// used is when something of a session last changed.
+// used returns when anything in a session last changed.
 func (w *sweeping) used(name string, files []aged) (last time.Time) {
 	for _, path := range []string{w.states.file(name), filepath.Join(w.store.dir, name)} {
 		if info, err := os.Stat(path); err == nil {
@@ -222,15 +223,14 @@ func (w *sweeping) used(name string, files []aged) (last time.Time) {
 	return last
 }
 
-// kept reports whether a file was put into the workspace by the engine.
+// kept reports whether the engine, not a program, put a file into the workspace.
 func (w *sweeping) kept(name, path string) bool {
 	inner, err := filepath.Rel(filepath.Join(w.store.dir, name), path)
 	first, _, below := strings.Cut(filepath.ToSlash(inner), "/")
 	return err == nil && below && (first == "results" || first == "files")
 }
 
-// unfinished reports whether a file is one that a write began and did not rename, as the
-// process was killed.
+// unfinished reports whether a file is the temporary file of a write that was killed before it renamed it.
 func unfinished(path string) bool {
 	name, ok := strings.CutSuffix(path, ".tmp")
 	dot := strings.LastIndexByte(name, '.')
@@ -262,7 +262,7 @@ func (w *sweeping) remove(f aged) error {
 	return nil
 }
 
-// shrink removes the oldest results while there is too much in all.
+// shrink removes the oldest results while their total size is too large.
 func (w *sweeping) shrink() error {
 	if w.keep.Bytes <= 0 {
 		return nil
@@ -289,8 +289,7 @@ func (w *sweeping) shrink() error {
 	return nil
 }
 
-// Background sweeps every hour until stop is called. report is told what was removed, and
-// what could not be.
+// Background sweeps every hour until stop is called. It passes what was removed, and errors, to report.
 func (s *Store) Background(states *States, keep Retention, report func(Swept, error)) (stop func()) {
 	done := make(chan struct{})
 	go func() {
@@ -308,7 +307,7 @@ func (s *Store) Background(states *States, keep Retention, report func(Swept, er
 	return sync.OnceFunc(func() { close(done) })
 }
 
-// Holds is how many files a session has, and their bytes.
+// Holds returns the number of a session's files and their size in bytes.
 func (s *Store) Holds(session string) (files int, bytes int64) {
 	for f := range s.files(folder(session)) {
 		files, bytes = files+1, bytes+f.size

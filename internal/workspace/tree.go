@@ -10,8 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// Folder is a read-only part of the visible tree whose files are made when
-// they are read.
+// Folder is a read-only part of the visible tree. Its files are generated when they are read.
 type Folder struct {
 	// File returns a file's text by its path within the folder.
 	File func(name string) (string, bool)
@@ -22,18 +21,18 @@ type Folder struct {
 	Write func(ctx context.Context, name, shown string, data []byte, appends bool) error
 }
 
-// Tree is what a program sees of files: workspace/ to read and write, and
-// other folders beside it, which are read-only unless they have a Write. Nothing else exists. A relative path that begins
-// with none of them, as out.csv or files/a.png, is one in workspace/.
+// Tree is the tree of files that a program sees: workspace/, which it can read and write, and other folders next to
+// it, which are read-only unless they have a Write. Nothing else exists. A relative path that begins with none of
+// these folders, such as out.csv or files/a.png, means a file in workspace/.
 type Tree struct {
 	Workspace *Workspace
 	Folders   map[string]Folder // by name: "servers"
-	// May says why a file or folder of the workspace may not be used so. Its name is clean and
-	// relative to the workspace. Nil lets everything be used.
+	// May returns an error if a file or folder of the workspace may not be used in this way. Its name is clean and
+	// relative to the workspace. A nil May allows everything.
 	May func(name string, use Access) *core.Error
 }
 
-// Access says what is done with a file.
+// Access is a kind of access to a file.
 type Access uint8
 
 // The uses.
@@ -43,8 +42,8 @@ const (
 	WriteFile               // also make, remove and rename
 )
 
-// check says why a path within the workspace may not be used so. Where files are
-// restricted, no path leads over a symbolic link: it could end elsewhere.
+// check returns an error if a path within the workspace may not be used in this way. If files are restricted,
+// symbolic links on the path are not allowed, because they could lead elsewhere.
 func (t *Tree) check(rest string, use Access) error {
 	if t.May == nil {
 		return nil
@@ -59,7 +58,7 @@ func (t *Tree) check(rest string, use Access) error {
 	return nil
 }
 
-// maxRead bounds one read; the guest asks again for more.
+// maxRead bounds one read, in bytes. The guest reads the rest with further calls.
 const maxRead = 4 << 20
 
 type pathArgument struct {
@@ -73,14 +72,14 @@ type pathArgument struct {
 	To        string `json:"to"`
 }
 
-// Read is the answer of read_file.
+// Read is the result of read_file.
 type Read struct {
 	Data  []byte `json:"data"`
 	Bytes int64  `json:"bytes"` // of the whole file
 	EOF   bool   `json:"eof"`
 }
 
-// Functions are the file functions that programs call, by name.
+// Functions returns the file functions that programs call, by name.
 func (t *Tree) Functions() map[string]func(context.Context, json.RawMessage) (any, error) {
 	return map[string]func(context.Context, json.RawMessage) (any, error){
 		"read_file":   with(t.read),
@@ -103,8 +102,7 @@ func with(f func(pathArgument) (any, error)) func(context.Context, json.RawMessa
 	}
 }
 
-// place finds the part of the visible tree that a path leads to: the name of
-// its folder ("workspace", "servers", "" for the root) and the path within.
+// place splits a path into the folder of the tree ("workspace", "servers", "" for the root) and the path within it.
 func (t *Tree) place(name string) (folder, rest string) {
 	if bare(name) {
 		return "workspace", path.Clean(name)
@@ -114,9 +112,8 @@ func (t *Tree) place(name string) (folder, rest string) {
 	return folder, rest
 }
 
-// bare reports whether a path is relative and begins with no folder of the
-// tree, neither as written nor cleaned: out.csv. It means a file in the
-// workspace. The Python guest has the same rule, for its current folder.
+// bare reports whether a path is relative and begins with none of the tree's folders, neither as written nor cleaned:
+// out.csv. It means a file in the workspace. The Python guest has the same rule for its current folder.
 func bare(name string) bool {
 	first, _, _ := strings.Cut(path.Clean(name), "/")
 	return !path.IsAbs(name) && !visible(first) && !visible(firstWritten(name))
@@ -195,7 +192,7 @@ func (t *Tree) list(a pathArgument) (any, error) {
 	return nil, t.missing(a.Path)
 }
 
-// shown are the entries of a folder that may be looked at.
+// shown returns the entries of a folder that may be seen.
 func (t *Tree) shown(folder string, entries []File) []File {
 	if t.May == nil {
 		return entries
@@ -235,7 +232,7 @@ func (t *Tree) stat(a pathArgument) (any, error) {
 	return nil, t.missing(a.Path)
 }
 
-// writable returns the path within the workspace, or why it can't be written.
+// writable returns the path within the workspace, or an error if it can't be written.
 func (t *Tree) writable(name string) (string, error) {
 	folder, rest := t.place(name)
 	if folder == "workspace" {
@@ -307,7 +304,7 @@ func (t *Tree) missing(name string) error {
 		WithHint("a program sees ./servers/ and ./skills/ (read-only) and ./workspace/; a name without a folder is a file of ./workspace/")
 }
 
-// renamed puts the path as the program wrote it into an error.
+// renamed replaces the inner path in an error with the path as the program wrote it.
 func renamed(err error, inner, written string) error {
 	if err == nil {
 		return nil

@@ -30,15 +30,14 @@ type Store struct {
 	known map[string]*Workspace
 }
 
-// NewStore keeps workspaces under dir, which is made when the first one is
-// opened. Quota is in bytes, for each workspace. Each file and folder counts
-// entryCost bytes beside its content.
+// NewStore stores workspaces in dir, which is created when the first one is opened. quota bounds each workspace, in
+// bytes. Each file and folder counts entryCost bytes in addition to its content.
 func NewStore(dir string, quota int64) *Store {
 	return &Store{dir: dir, quota: quota, known: map[string]*Workspace{}}
 }
 
-// Open returns the workspace of a session, which the caller must close. All
-// that is open of one session is the same workspace.
+// Open returns the workspace of a session. The caller must close it. All callers of one session share the same
+// workspace.
 func (s *Store) Open(session string) (*Workspace, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +55,7 @@ func (s *Store) Open(session string) (*Workspace, error) {
 	return w, nil
 }
 
-// enter opens the folder. The first change measures what is in it, unless another engine counts it.
+// enter opens the folder. The first change measures its contents, unless another engine counts them.
 func (w *Workspace) enter(first bool) (err error) {
 	if err := w.share(first); err != nil {
 		return err
@@ -70,8 +69,8 @@ func (w *Workspace) enter(first bool) (err error) {
 	return err
 }
 
-// share keeps a session from being swept away while it is used. The first time it finds out whether
-// another engine uses it.
+// share takes a shared lock that keeps a session from being swept while it is used. The first time, it finds out
+// whether another engine uses the session.
 func (w *Workspace) share(first bool) (err error) {
 	w.leave = func() {}
 	if w.draft {
@@ -97,8 +96,8 @@ func (w *Workspace) closeFiles() error {
 	return err
 }
 
-// Close says that the caller needs the workspace no longer. The files stay;
-// the folder is closed together with its last user. Those of a draft go.
+// Close releases the caller's use of the workspace. Its files stay, except those of a draft. The last user closes the
+// folder.
 func (w *Workspace) Close() error {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
@@ -112,15 +111,15 @@ func (w *Workspace) Close() error {
 	return err
 }
 
-// isPlain says that a name is lower-case letters, digits, "_" and "-", which
-// does not begin with one of the latter, and at most 64 bytes.
+// isPlain reports whether a name has at most 64 bytes, consists of lower-case letters, digits, "_" and "-", and
+// begins with a letter or digit.
 func isPlain(name string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	return name != "" && len(name) <= 64 && strings.Contains(letters, name[:1]) && strings.Trim(name, letters+"_-") == ""
 }
 
-// folder is the folder name of a session: the name itself where that is plain,
-// else a part of it with a hash, so that no two sessions share a folder.
+// folder returns the folder name of a session: the session's name if that is plain, or else a part of it with a hash,
+// so that no two sessions share a folder.
 func folder(session string) string {
 	if isPlain(session) {
 		return session
@@ -135,8 +134,8 @@ func folder(session string) string {
 	return "_" + safe[:min(len(safe), 32)] + "." + hex.EncodeToString(sum[:8])
 }
 
-// Workspace is the files of one session. Paths are slash-separated and
-// relative; nothing outside the folder can be named.
+// Workspace holds the files of one session. Paths are relative and use slashes. They cannot name anything outside the
+// folder.
 type Workspace struct {
 	store *Store
 	dir   string
@@ -152,7 +151,7 @@ type Workspace struct {
 	counter    *counter // nil until something changes, and where there is none
 }
 
-// Dir is the folder on disk.
+// Dir returns the folder on disk.
 func (w *Workspace) Dir() string { return w.dir }
 
 // File is one entry of a listing.
@@ -180,7 +179,7 @@ func (w *Workspace) Stat(name string) (File, error) {
 	return file(info), nil
 }
 
-// List describes what is in a folder, sorted by name.
+// List describes the contents of a folder, sorted by name.
 func (w *Workspace) List(name string) ([]File, error) {
 	entries, err := fs.ReadDir(w.root.FS(), local(name))
 	if err != nil {
@@ -218,8 +217,7 @@ func (w *Workspace) ReadAt(name string, offset, length int64) (data []byte, size
 	return data[:n], size, nil
 }
 
-// Write replaces a file; whoever reads it sees the old content or the new,
-// never half. Missing folders are made.
+// Write replaces a file atomically: readers see the old content or the new. It creates missing folders.
 func (w *Workspace) Write(name string, data []byte) error {
 	done, err := w.change(name)
 	if err != nil {
@@ -259,7 +257,7 @@ func (w *Workspace) replace(target string, data []byte) (err error) {
 	return w.root.Rename(temp, target)
 }
 
-// Append adds to the end of a file, which is made if it is missing.
+// Append adds data to the end of a file. It creates a missing file.
 func (w *Workspace) Append(name string, data []byte) error {
 	done, err := w.change(name)
 	if err != nil {
@@ -293,7 +291,7 @@ func (w *Workspace) MkdirAll(name string) error {
 	return w.makeFolders(name, local(name), usage{})
 }
 
-// Remove removes a file or an empty folder, or with all a whole tree.
+// Remove removes a file or an empty folder or, if all is set, a whole tree.
 func (w *Workspace) Remove(name string, all bool) error {
 	done, err := w.change(name)
 	if err != nil {
@@ -314,7 +312,7 @@ func (w *Workspace) Remove(name string, all bool) error {
 	return explain(name, err)
 }
 
-// Rename moves a file or folder; a file that is there already is replaced.
+// Rename moves a file or folder. It replaces an existing file.
 func (w *Workspace) Rename(from, to string) error {
 	done, err := w.change(from)
 	if err != nil {
@@ -343,14 +341,13 @@ func (w *Workspace) Rename(from, to string) error {
 	return nil
 }
 
-// Save stores data under files/ with a name of its own and returns its path.
+// Save stores data in a file with a unique name under files/ and returns its path.
 func (w *Workspace) Save(_ context.Context, suffix string, data []byte) (string, error) {
 	name := "files/" + strings.ToLower(rand.Text()[:12]) + suffix
 	return name, w.Write(name, data)
 }
 
-// local turns what a program wrote into a path within the root; os.Root
-// refuses what still leads out of it.
+// local converts a path of a program to one within the root. os.Root refuses paths that still lead out of it.
 func local(name string) string {
 	clean := path.Clean(strings.TrimPrefix(name, "/"))
 	if clean == "" || clean == "/" {
@@ -359,8 +356,7 @@ func local(name string) string {
 	return clean
 }
 
-// explain words an error of the file system without telling where on the
-// machine the workspace is.
+// explain converts an error of the file system to one that does not reveal where on the machine the workspace is.
 func explain(name string, err error) error {
 	var code, what string
 	switch {
@@ -401,7 +397,7 @@ func (w *Workspace) crossesLink(name string) bool {
 	return false
 }
 
-// Plain reports whether a clean path leads to a file or a folder, over no symbolic link.
+// Plain reports whether a clean path leads to a file or folder without a symbolic link on the way.
 func (w *Workspace) Plain(name string) bool {
 	if w.crossesLink(name) {
 		return false

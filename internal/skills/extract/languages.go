@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// script is a function of a TypeScript program: its imports stay before it, and a last expression is returned.
+// script returns a TypeScript program as a function. Its imports stay before the function, and a last expression is
+// returned.
 func (p *program) script(name string) Lifted {
 	var imports, body strings.Builder
 	from := 0
@@ -28,7 +29,7 @@ func (p *program) script(name string) Lifted {
 	return Lifted{Code: code + "export async function " + name + "(" + p.signature() + ") {\n" + lines + "\n}\n", Params: p.params}
 }
 
-// statementEnd is where the statement ends that begins with a token.
+// statementEnd returns the end of the statement that begins with a token.
 func (p *program) statementEnd(i int) int {
 	for j := i; j < len(p.tokens); j++ {
 		t := p.tokens[j]
@@ -42,7 +43,7 @@ func (p *program) statementEnd(i int) int {
 	return len(p.code)
 }
 
-// returns has the program return its last expression, unless it returns something.
+// returns makes the program return its last expression, unless it returns something already.
 func (p *program) returns(from int) {
 	if slices.ContainsFunc(p.tokens, func(t token) bool { return t.kind == word && t.text == "return" && t.depth == 0 }) {
 		return
@@ -75,7 +76,7 @@ func (p *program) returns(from int) {
 	}
 }
 
-// nameAfter is the name of the function that begins at a token.
+// nameAfter returns the name of the function that begins at a token.
 func (p *program) nameAfter(i int) string {
 	for j := i; j < i+4; j++ {
 		if t := p.at(j); t.kind == word && !keywords[t.text] && t.text != "async" {
@@ -85,7 +86,7 @@ func (p *program) nameAfter(i int) string {
 	return ""
 }
 
-// snake is a function of a Python program.
+// snake returns a Python program as a function.
 func (p *program) snake(name string) Lifted {
 	var imports []string
 	result, awaits, last := false, false, -1
@@ -124,7 +125,7 @@ func (p *program) snake(name string) Lifted {
 	return Lifted{Code: code + head + name + "(" + p.signature() + "):\n" + indented(body, true) + "\n", Params: p.params}
 }
 
-// lineEnd is where the logical line of a token ends.
+// lineEnd returns the end of a token's logical line.
 func (p *program) lineEnd(i int) int {
 	for j := i; j < len(p.tokens); j++ {
 		next := p.at(j + 1)
@@ -138,7 +139,7 @@ func (p *program) lineEnd(i int) int {
 	return len(p.code)
 }
 
-// assigns reports whether the logical line of a token gives a value to a name.
+// assigns reports whether the logical line of a token assigns to a name.
 func (p *program) assigns(i int) bool {
 	end := p.lineEnd(i)
 	for j := i; j < len(p.tokens) && p.tokens[j].start < end; j++ {
@@ -149,7 +150,7 @@ func (p *program) assigns(i int) bool {
 	return false
 }
 
-// indented moves the lines of a text to the right, but for those that are within a text of the program.
+// indented indents the lines of a text, except those inside a string of the program.
 func indented(code string, python bool) string {
 	inside := map[int]bool{} // places of line breaks
 	for _, t := range scan(code, python) {
@@ -183,7 +184,7 @@ func set(words string) map[string]bool {
 }
 
 var (
-	// statements are words that begin what is no expression.
+	// statements lists the keywords that begin a statement other than an expression.
 	statements = set("const let var if for while do switch try throw import export function class type interface enum break continue return debugger " +
 		"def with assert del pass raise global nonlocal from elif else except finally")
 	// keywords cannot be names.

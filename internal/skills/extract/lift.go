@@ -1,6 +1,5 @@
-// Package extract makes a function of a program that has run: what stands in it as a literal and looks like a value
-// becomes a parameter. It is pure, and does not understand programs: what it makes is checked by whoever uses it,
-// who may have it leave parameters out.
+// Package extract turns a program that has run into a function: literals that look like values become parameters. It
+// does no I/O and does not understand programs. The caller must check the result and can exclude parameters.
 package extract
 
 import (
@@ -31,11 +30,11 @@ const (
 	maxValue  = 500 // bytes of a literal
 )
 
-// sealed is a token for a personal value, which stands for something else in each session.
+// sealed matches a token for a personal value, which stands for another value in each session.
 var sealed = regexp.MustCompile(`\[[A-Z][A-Z0-9_]*_[0-9]+\]`)
 
-// Program makes a function of a program, with the name of a skill. Parameters in skip stay literals. A program that
-// exports functions already stays as it is.
+// Program turns a program into a function named after a skill. Parameters in skip stay literals. A program that
+// exports functions already is returned unchanged.
 func Program(code string, lang core.Language, skill string, skip []string) (Lifted, *core.Error) {
 	p := &program{code: strings.ReplaceAll(code, "\r\n", "\n"), python: lang == core.Python, skip: skip, names: map[string]bool{}}
 	p.tokens = scan(p.code, p.python)
@@ -61,7 +60,7 @@ func Program(code string, lang core.Language, skill string, skip []string) (Lift
 	return p.script(name), nil
 }
 
-// Body makes a function of a program as it is, without parameters.
+// Body turns a program into a function without parameters.
 func Body(code string, lang core.Language, skill string) Lifted {
 	p := &program{code: strings.ReplaceAll(code, "\r\n", "\n"), python: lang == core.Python, names: map[string]bool{}}
 	p.tokens = scan(p.code, p.python)
@@ -83,7 +82,7 @@ func Returns(code string, lang core.Language) bool {
 
 var topReturn = regexp.MustCompile(`(?m)^return\b`)
 
-// program is one on its way to become a function.
+// program is a program that is being turned into a function.
 type program struct {
 	code   string
 	python bool
@@ -94,7 +93,7 @@ type program struct {
 	edits  []edit
 }
 
-// edit puts a text in the place of another.
+// edit replaces a part of the program with another text.
 type edit struct {
 	start, end int
 	text       string
@@ -111,7 +110,7 @@ func (p *program) at(i int) token {
 	return p.tokens[i]
 }
 
-// find lifts literals that are the value of a member, of a keyword argument, or of a constant.
+// find lifts literals that are the value of a member, of a keyword argument or of a constant.
 func (p *program) find() {
 	for i, t := range p.tokens {
 		if t.kind != text && t.kind != number || len(t.text) > maxValue || t.text == `""` || t.text == "''" || strings.Contains(t.text, "\n") || p.python && p.matches(t.start) || !p.python && p.declares(i) {
@@ -128,7 +127,7 @@ func (p *program) find() {
 	}
 }
 
-// matches reports whether a place is in a pattern, where a name would stand for anything.
+// matches reports whether a position is in a pattern, where a name would match anything.
 func (p *program) matches(at int) bool {
 	line := p.code[strings.LastIndexByte(p.code[:at], '\n')+1 : at]
 	return strings.HasPrefix(strings.TrimSpace(line), "case ")
@@ -152,7 +151,7 @@ func (p *program) newline(from, to int) bool {
 	return to >= from && strings.Contains(p.code[from:to], "\n")
 }
 
-// constant lifts the value of a constant, whose declaration goes.
+// constant lifts the value of a constant and removes its declaration.
 func (p *program) constant(i int, key, value token) {
 	from := key.start
 	if p.python {
@@ -176,7 +175,7 @@ func (p *program) constant(i int, key, value token) {
 	}
 }
 
-// assigned counts how often a name has a value given to it.
+// assigned counts the assignments to a name.
 func (p *program) assigned(name string) (n int) {
 	for i, t := range p.tokens {
 		if t.text == name && strings.HasSuffix(p.at(i+1).text, "=") && p.at(i+1).text != "==" {
@@ -231,7 +230,7 @@ func (p *program) add(name string, value token, other string) string {
 	}
 }
 
-// means reports whether a name is more than that of a member.
+// means reports whether a name is used for something other than a member.
 func (p *program) means(name string) bool {
 	for i, t := range p.tokens {
 		if t.kind != word || t.text != name {
@@ -244,7 +243,7 @@ func (p *program) means(name string) bool {
 	return false
 }
 
-// edited is the program with its edits, between two places.
+// edited returns the part of the program between two positions with its edits.
 func (p *program) edited(from, to int) string {
 	slices.SortFunc(p.edits, func(a, b edit) int { return a.start - b.start })
 	var b strings.Builder
@@ -258,7 +257,7 @@ func (p *program) edited(from, to int) string {
 	return b.String() + p.code[from:to]
 }
 
-// signature is the parameters, those without a default first.
+// signature returns the parameters, those without a default first.
 func (p *program) signature() string {
 	types, assign := map[string]string{"string": "string", "number": "number"}, " = "
 	if p.python {

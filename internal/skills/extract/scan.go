@@ -2,7 +2,7 @@ package extract
 
 import "strings"
 
-// kind is what a token is.
+// kind is the type of a token.
 type kind int
 
 const (
@@ -12,7 +12,7 @@ const (
 	text // also a template, and a regular expression
 )
 
-// token is a piece of a program. Blanks and comments are none.
+// token is a piece of a program. Blanks and comments are not tokens.
 type token struct {
 	kind       kind
 	text       string
@@ -21,7 +21,7 @@ type token struct {
 	closes     bool // it is a closing bracket
 }
 
-// scanner finds tokens.
+// scanner splits a program into tokens.
 type scanner struct {
 	code   string
 	python bool
@@ -40,7 +40,7 @@ func scan(code string, python bool) []token {
 
 func (s *scanner) has(prefix string) bool { return strings.HasPrefix(s.code[s.at:], prefix) }
 
-// until moves behind the next end, or to the end of the program.
+// until skips to the end of the next occurrence of end, or to the end of the program.
 func (s *scanner) until(end string) {
 	if i := strings.Index(s.code[s.at:], end); i >= 0 {
 		s.at += i + len(end)
@@ -95,7 +95,7 @@ func (s *scanner) next() {
 	}
 }
 
-// prefixed is a text of Python with letters before it, which is no plain literal.
+// prefixed scans a Python string with a prefix, which does not count as a plain literal.
 func (s *scanner) prefixed(start int) {
 	c := s.code[s.at]
 	if triple := strings.Repeat(string(c), 3); s.has(triple) {
@@ -130,7 +130,7 @@ func (s *scanner) quoted(end byte) {
 	s.at = len(s.code)
 }
 
-// template is a text of JavaScript with programs in it.
+// template scans a JavaScript template string with embedded expressions.
 func (s *scanner) template() {
 	for s.at++; s.at < len(s.code); s.at++ {
 		switch {
@@ -150,7 +150,7 @@ func (s *scanner) template() {
 	s.at = len(s.code)
 }
 
-// regular reports whether a slash begins a regular expression: after a value it divides.
+// regular reports whether a slash begins a regular expression. After a value it is a division.
 func (s *scanner) regular() bool {
 	if len(s.tokens) == 0 {
 		return true

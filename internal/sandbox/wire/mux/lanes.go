@@ -20,7 +20,7 @@ const (
 	kindData   = iota + 1
 	kindWindow // the number is how many bytes more may be sent
 	kindOpen
-	kindEnd   // nothing more is sent in that lane
+	kindEnd   // nothing more is sent in that stream
 	kindClose // and what comes in it is not read
 )
 
@@ -38,7 +38,7 @@ type Mux struct {
 	rw     io.ReadWriteCloser
 	accept func(*Lane)
 
-	opening sync.Mutex // lanes are told of in their order
+	opening sync.Mutex // streams are announced in their order
 	writing sync.Mutex
 	frame   []byte // that is being written
 
