@@ -11,13 +11,13 @@ import (
 
 // body turns an emitted ES module into the body of an async function:
 //
-//   - imports become const … = await __import("specifier"), all of them first;
-//   - import(x) becomes __import(x), import.meta __meta;
-//   - a default export becomes __exports.default = …, other exports disappear;
-//   - without a default export, the value of a trailing expression is returned,
-//     and a program that is one function is called;
-//   - of a module, what it exports by name is __exports.names: a function for
-//     each name that gives its value. Nothing is returned or called.
+//   - Imports become const … = await __import("specifier") and are moved to the start.
+//   - import(x) becomes __import(x), and import.meta becomes __meta.
+//   - A default export becomes __exports.default = …; other exports are removed.
+//   - Without a default export, the value of a trailing expression is returned,
+//     and a program that consists of one function is called.
+//   - The named exports of a module become __exports.names, which has a function for
+//     each name that returns its value. A module returns and calls nothing.
 func (u *unit) body(js, mappings string) (string, *positionMap, error) {
 	file := parseModule(JavaScript, js)
 	if errs := file.Diagnostics(); len(errs) > 0 {
@@ -106,7 +106,7 @@ func (b *bodyWriter) isElided(n, there *ast.Node) bool {
 	return !slices.ContainsFunc(n.Elements(), func(e *ast.Node) bool { return !b.elided(e) })
 }
 
-// importCode is what an import declaration becomes.
+// importCode returns the code that replaces an import declaration.
 func (b *bodyWriter) importCode(d *ast.ImportDeclaration) string {
 	module := "await __import(" + strconv.Quote(d.ModuleSpecifier.Text()) + ")"
 	clause := d.ImportClause
@@ -147,8 +147,8 @@ func (b *bodyWriter) importedNames(named *ast.Node) string {
 	return strings.Join(names, ", ")
 }
 
-// exportDeclaration handles export {a, b as default}. What is exported from
-// other modules has no importer here.
+// exportDeclaration handles export {a, b as default}. Re-exports from other modules are ignored, because nothing
+// imports them here.
 func (b *bodyWriter) exportDeclaration(s *ast.Node) {
 	d := s.AsExportDeclaration()
 	b.remove(s)

@@ -30,15 +30,15 @@ func (l Limits) admit(text string, kind Kind) error {
 // gauge does; with so few signs it cannot overflow its stack in any case.
 const maxUnmatched = 150_000
 
-// maxPatterns bounds the signs in regular expressions, since behind a syntax
-// error the parser may not take them for such.
+// maxPatterns bounds the characters in regular expressions, because after a syntax error the parser may not recognize
+// them as such.
 const maxPatterns = 5000
 
 // maxExtends bounds chains of inheritance: the compiler takes time that grows
 // with the square of their length.
 const maxExtends = 300
 
-// level is what one pair of brackets encloses.
+// level is the content of one pair of brackets.
 type level struct {
 	open   ast.Kind
 	header bool // the parentheses of if, while, for, with
@@ -269,9 +269,8 @@ func (g *gauge) jsx() {
 	}
 }
 
-// slash tells a division from a regular expression as the parser would. Where
-// that takes more than the last token, it refuses: what looks like a string
-// might not be one.
+// slash distinguishes a division from a regular expression as the parser does. If that needs more than the last
+// token, it refuses the text: what looks like a string might not be one.
 func (g *gauge) slash(token ast.Kind) ast.Kind {
 	unclear := g.last == ast.KindCloseBraceToken || g.last == ast.KindGreaterThanToken || isContextual(g.last) && !g.member
 	switch {
@@ -286,7 +285,7 @@ func (g *gauge) slash(token ast.Kind) ast.Kind {
 	return g.scanner.ReScanSlashToken()
 }
 
-// hasSlash says that there is another slash on the line.
+// hasSlash reports whether there is another slash on the line.
 func hasSlash(text string) bool {
 	for i := 0; i < len(text) && text[i] != '\n' && text[i] != '\r'; i++ {
 		if text[i] == '/' {

@@ -10,10 +10,9 @@ import (
 	"github.com/microsoft/typescript-go/internal/parser"
 )
 
-// parseCache keeps parsed files by name and content. The files that come with
-// the compiler stay; of the others the least recently used go when their texts
-// exceed limit bytes. A parsed file is bound once and read-only from then on,
-// so that several checks share it.
+// parseCache caches parsed files by name and content. The files that come with the compiler are never evicted. Of the
+// others, the least recently used ones are evicted when their texts exceed limit bytes. A parsed file is bound once
+// and is read-only from then on, so that several checks can share it.
 type parseCache struct {
 	limit int
 

@@ -13,12 +13,12 @@ import (
 
 // Input is what a program is checked against.
 type Input struct {
-	// Files are declaration files by absolute path, such as /servers/a/index.d.ts.
-	// A program lies in the root directory.
+	// Files maps absolute paths to declaration files, such as /servers/a/index.d.ts. A program is in the root
+	// directory.
 	Files map[string]string
-	// Ambient are the paths in Files that declare globals and modules.
+	// Ambient lists the paths in Files that declare globals and modules.
 	Ambient []string
-	// Specifiers are the module specifiers to use instead of the written ones.
+	// Specifiers maps the written module specifiers to those to use instead.
 	Specifiers map[string]string
 	// Strict checks as the compiler's option of that name does. Without it, the
 	// check is lenient where a strict one would complain about what cannot be
@@ -28,8 +28,8 @@ type Input struct {
 	Module bool
 }
 
-// Result is what Check finds. JavaScript is the body of an async function; see
-// Body for what it expects of its surroundings.
+// Result is the result of Check. JavaScript is the body of an async function; see Body for the environment that it
+// needs.
 type Result struct {
 	Diagnostics []Diagnostic // in source order, without the syntax errors of Parse
 	JavaScript  string
@@ -38,8 +38,7 @@ type Result struct {
 	positions *positionMap
 }
 
-// Locate is the line and column, in the text given to Parse, of what is at a
-// line and column of JavaScript.
+// Locate returns the line and column, in the text given to Parse, that correspond to a line and column of JavaScript.
 func (r *Result) Locate(line, column int) (int, int) { return r.positions.locate(line, column) }
 
 // Check type-checks a program that has no syntax errors and emits it. Its error
@@ -80,7 +79,7 @@ func (c *Compiler) check(ctx context.Context, src *Source, in Input) (*Result, e
 	return &Result{Diagnostics: diagnostics, JavaScript: body, Text: u.exported(), positions: positions}, nil
 }
 
-// unit is the text that is type-checked and emitted, made from a source.
+// unit is the text that is type-checked and emitted. It is made from a source.
 type unit struct {
 	src     *Source
 	file    *ast.SourceFile
@@ -101,10 +100,10 @@ func newUnit(src *Source, in Input) *unit {
 	return u
 }
 
-// written is the offset in the text given to Parse of an offset in u.file.
+// written converts an offset in u.file to one in the text given to Parse.
 func (u *unit) written(pos int) int { return u.src.shift.back(u.shift.back(pos)) }
 
-// exported is the text of a module; that of a program nobody imports.
+// exported returns the text of a module. It returns "" for a program, which nothing imports.
 func (u *unit) exported() string {
 	if !u.module {
 		return ""

@@ -9,40 +9,37 @@ import (
 	"github.com/microsoft/typescript-go/internal/checker"
 )
 
-// Diagnostic is one thing that the compiler has to say about a program.
+// Diagnostic is one message of the compiler about a program.
 type Diagnostic struct {
 	Code         int    // TypeScript's number of the message
 	Message      string // the most telling part first
 	Start, End   int    // byte offsets into the text given to Parse
 	Line, Column int    // of Start
-	// Erased says that it is about a type, or about a name that typeof asks
-	// for: nothing that could fail when the program runs.
+	// Erased is set if the message is about a type, or about a name in typeof: nothing that could fail when the
+	// program runs.
 	Erased bool
-	// Argument is set if it is about the arguments of a call of a function that
-	// one of Input.Files declares.
+	// Argument is set if the message is about the arguments of a call to a function that one of Input.Files declares.
 	Argument *Target
-	// Member is set if it is about a name that is missing in a module that one of
-	// Input.Files declares; Member.Name is the missing name.
+	// Member is set if the message is about a name that is missing in a module that one of Input.Files declares.
+	// Member.Name is the missing name.
 	Member *Target
-	// Open says that the type of the value it complains about tells too little
-	// to be sure: unknown, Record<string, …>, a type parameter, or a variable to
-	// which the program adds properties later.
+	// Open is set if the type of the value is not known well enough to be sure: unknown, Record<string, …>, a type
+	// parameter, or a variable to which the program adds properties later.
 	Open bool
-	// Widened says that it is about a value that may well fit: only its type is
-	// too wide, as string is for "a" | "b", or string | number for string.
+	// Widened is set if the value may still fit because only its type is too wide, such as string for "a" | "b", or
+	// string | number for string.
 	Widened bool
-	// Lack is set if it says that a member does not exist, of a type that comes from
-	// Input.Files.
+	// Lack is set if the message says that a member does not exist in a type that comes from Input.Files.
 	Lack *Lack
 }
 
-// Target is something declared in one of Input.Files.
+// Target is a declaration in one of Input.Files.
 type Target struct {
 	File string // path in Input.Files
 	Name string
 }
 
-// sorted is in source order, without what was said twice.
+// sorted returns the messages in source order without duplicates.
 func sorted(d []Diagnostic) []Diagnostic {
 	slices.SortStableFunc(d, func(a, b Diagnostic) int { return cmp.Compare(a.Start, b.Start) })
 	return slices.CompactFunc(d, func(a, b Diagnostic) bool { return a.Start == b.Start && a.Message == b.Message })
@@ -59,8 +56,7 @@ func (s *Source) diagnostic(d *ast.Diagnostic, back func(int) int) Diagnostic {
 // maxMessage bounds a message: types can be printed at any length.
 const maxMessage = 700
 
-// flatten turns a chain of messages, of which each explains the one before,
-// into one, with the last explanation first.
+// flatten joins a chain of messages, each of which explains the previous one, with the last explanation first.
 func flatten(d *ast.Diagnostic) string {
 	var parts []string
 	var walk func(*ast.Diagnostic)
@@ -77,7 +73,7 @@ func flatten(d *ast.Diagnostic) string {
 	return shorten(strings.Join(slices.Compact(parts), " "), maxMessage)
 }
 
-// isPreamble says that a message only announces that one overload is spoken of.
+// isPreamble reports whether a message only announces which overload the next one is about.
 func isPreamble(d *ast.Diagnostic) bool {
 	switch d.Code() {
 	case 2769, 2770, 2771, 2772:
@@ -118,7 +114,7 @@ func (d *describer) describe(f *ast.Diagnostic) Diagnostic {
 	return out
 }
 
-// nodeAt is the innermost node that covers a range.
+// nodeAt returns the innermost node that covers a range.
 func nodeAt(file *ast.SourceFile, start, end int) *ast.Node {
 	n := file.AsNode()
 	for {
@@ -170,7 +166,7 @@ func (d *describer) member(n *ast.Node) *Target {
 	return d.target(module, n)
 }
 
-// module is the module whose namespace an expression is.
+// module returns the module whose namespace an expression is.
 func (d *describer) module(n *ast.Node) *ast.Symbol {
 	if t := d.types.GetTypeAtLocation(n); t != nil {
 		return t.Symbol()
@@ -188,7 +184,7 @@ func (d *describer) target(module *ast.Symbol, name *ast.Node) *Target {
 	return nil
 }
 
-// fileOf is the one of Input.Files that declares a symbol, or "".
+// fileOf returns the one of Input.Files that declares a symbol, or "".
 func (d *describer) fileOf(s *ast.Symbol) string {
 	for _, declaration := range s.Declarations {
 		if file := ast.GetSourceFileOfNode(declaration); file != nil {
@@ -200,8 +196,8 @@ func (d *describer) fileOf(s *ast.Symbol) string {
 	return ""
 }
 
-// argumentCodes are the messages that say that arguments do not fit. The same
-// ones appear inside an argument for other reasons; argument tells them apart.
+// argumentCodes lists the messages about arguments that do not fit. The same messages appear inside an argument for
+// other reasons; argument distinguishes them.
 var argumentCodes = map[int32]bool{
 	2322: true, 2326: true, 2345: true, 2353: true, 2559: true, 2560: true, 2561: true, 2739: true, 2740: true, 2741: true,
 	2554: true, 2555: true, 2556: true, 2557: true, 2575: true, 2769: true, 2820: true, 2418: true, 2412: true, 2375: true,
@@ -250,8 +246,8 @@ func (d *describer) callee(call *ast.Node) *Target {
 	return nil
 }
 
-// declared is the declared function that the value of an expression is, for
-// values that were taken apart or renamed.
+// declared returns the declared function that is the value of an expression, also if the value was destructured or
+// renamed.
 func (d *describer) declared(n *ast.Node) *ast.Symbol {
 	if t := d.types.GetTypeAtLocation(n); t != nil {
 		return t.Symbol()
@@ -259,7 +255,7 @@ func (d *describer) declared(n *ast.Node) *ast.Symbol {
 	return nil
 }
 
-// valueOf is the expression that a complaint about a property is about.
+// valueOf returns the expression that a message about a property is about.
 func valueOf(n *ast.Node) *ast.Node {
 	if p := n.Parent; p != nil && p.Kind == ast.KindPropertyAssignment && p.Name() == n {
 		return p.Initializer()
@@ -267,7 +263,7 @@ func valueOf(n *ast.Node) *ast.Node {
 	return n
 }
 
-// isOpen says that the type of an expression leaves open what properties it has.
+// isOpen reports whether the type of an expression leaves its properties unknown.
 func (d *describer) isOpen(n *ast.Node) bool {
 	if !ast.IsExpressionNode(n) && !ast.IsIdentifier(n) || n.Kind == ast.KindObjectLiteralExpression {
 		return false
@@ -280,7 +276,7 @@ func (d *describer) isOpen(n *ast.Node) bool {
 	return t.Flags()&open != 0 || t.Flags()&checker.TypeFlagsObject != 0 && d.types.GetIndexInfoOfType(t, d.types.GetStringType()) != nil
 }
 
-// filled says that a node is a variable whose properties are assigned elsewhere.
+// filled reports whether a node is a variable whose properties are assigned elsewhere.
 func (d *describer) filled(n *ast.Node) bool {
 	if !ast.IsIdentifier(n) {
 		return false
@@ -301,8 +297,7 @@ func (d *describer) filled(n *ast.Node) bool {
 	return found
 }
 
-// isFilling says that a name's member is assigned, or that the name is passed to
-// Object.assign as its first argument.
+// isFilling reports whether a member of a name is assigned, or the name is the first argument of Object.assign.
 func isFilling(n *ast.Node) bool {
 	p := n.Parent
 	switch p.Kind {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// edit replaces text[pos:end] by insert. For text that stands for something
-// elsewhere in the old text, origin says where; otherwise it is pos.
+// edit replaces text[pos:end] with insert. origin is the position in the old text that the insertion corresponds to,
+// if that is not pos.
 type edit struct {
 	pos, end int
 	insert   string
@@ -25,13 +25,13 @@ func (e *edits) replace(pos, end int, with string) {
 
 func (e *edits) insert(pos int, text string) { e.replace(pos, pos, text) }
 
-// move inserts at pos a text that stands for the old text at origin.
+// move inserts a text at pos that corresponds to the old text at origin.
 func (e *edits) move(origin, pos int, text string) {
 	e.list = append(e.list, edit{pos, pos, text, origin})
 }
 
-// piece is a run of the new text: copied from the old text at old, or inserted
-// and standing for the old text at old.
+// piece is a run of the new text: either copied from the old text at old, or inserted and corresponding to the old
+// text at old.
 type piece struct {
 	start, old int
 	inserted   bool
@@ -65,7 +65,7 @@ func (e *edits) apply(text string) (string, offsets) {
 	return b.String(), pieces
 }
 
-// back is the old offset of what is at pos in the new text.
+// back returns the old offset of the text at pos in the new text.
 func (o offsets) back(pos int) int {
 	i := sort.Search(len(o), func(i int) bool { return o[i].start > pos }) - 1
 	switch {

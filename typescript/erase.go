@@ -9,13 +9,10 @@ import (
 	"github.com/microsoft/typescript-go/internal/scanner"
 )
 
-// direct is the body of a program in which everything of TypeScript can be cut out, so
-// that what is left stands where it stood. It reports false for what needs the
-// compiler's printer: enums, namespaces, parameter properties, decorators, using, what
-// is exported by name, and wherever a cut could change the meaning of what is left.
-//
-// The printer's output is the oracle of this: the tests compare both, without their
-// blanks and comments.
+// direct returns the body of a program in which all TypeScript syntax can be cut out, so that the rest stays in
+// place. It reports false if the compiler's printer is needed: for enums, namespaces, parameter properties,
+// decorators, using, named exports, and where a cut could change the meaning of the rest. The tests use the printer's
+// output as the reference and compare both without blanks and comments.
 func (u *unit) direct(types *checker.Checker, found []*ast.Diagnostic) (string, *positionMap, bool) {
 	text := u.file.Text()
 	if slices.ContainsFunc(found, isGrammar) || u.file.SubtreeFacts()&(ast.SubtreeContainsESNext|ast.SubtreeContainsJsx) != 0 || !plainText(text) {
@@ -90,7 +87,7 @@ func plainStatement(s *ast.Node) bool {
 	return s.Flags&ast.NodeFlagsReparsed == 0
 }
 
-// mark has the checker say which imports are used as values.
+// mark lets the checker determine which imports are used as values.
 func (e *eraser) mark() {
 	imports := func(s *ast.Node) bool { return s.Kind == ast.KindImportDeclaration }
 	if !e.script && slices.ContainsFunc(e.body.file.Statements.Nodes, imports) {
@@ -164,7 +161,7 @@ func needsPrinter(n *ast.Node) bool {
 	return false
 }
 
-// inner visits a child, unless it is what cutIn has cut.
+// inner visits a child, unless cutIn has cut it.
 func (e *eraser) inner(n *ast.Node) bool {
 	if ast.IsTypeNode(n) && n.Kind != ast.KindExpressionWithTypeArguments || n.Kind == ast.KindTypeParameter {
 		e.refused = e.refused || !holdsTypes(n.Parent)
@@ -173,7 +170,7 @@ func (e *eraser) inner(n *ast.Node) bool {
 	return e.visit(n)
 }
 
-// holdsTypes reports whether cutIn knows the types in a node.
+// holdsTypes reports whether cutIn handles the types in a node.
 func holdsTypes(n *ast.Node) bool {
 	switch n.Kind {
 	case ast.KindAsExpression, ast.KindSatisfiesExpression, ast.KindTypeAssertionExpression, ast.KindVariableDeclaration, ast.KindParameter, ast.KindPropertyDeclaration,
@@ -274,8 +271,8 @@ func (e *eraser) function(n *ast.Node) {
 	}
 }
 
-// modifiers cuts those that JavaScript does not have. In a class a semicolon stands for
-// the first: the member before it may have been ended by it.
+// modifiers cuts the modifiers that JavaScript does not have. In a class a semicolon replaces the first one, because
+// it may have ended the member before it.
 func (e *eraser) modifiers(n *ast.Node) {
 	for i, m := range n.ModifierNodes() {
 		switch m.Kind {
@@ -324,7 +321,7 @@ func (e *eraser) token(t *ast.Node) {
 	}
 }
 
-// list cuts parameters or arguments with what is around them.
+// list cuts parameters or arguments with their delimiters.
 func (e *eraser) list(l *ast.NodeList) {
 	if l == nil {
 		return
@@ -340,7 +337,7 @@ func (e *eraser) list(l *ast.NodeList) {
 	e.cut(from, to+1)
 }
 
-// cut takes out a piece; a blank stands for it where words would become one.
+// cut removes a range. A blank replaces it if two words would become one.
 func (e *eraser) cut(from, to int) {
 	with := ""
 	if from > 0 && to < len(e.text) && isWord(e.text[from-1]) && isWord(e.text[to]) {
@@ -366,7 +363,7 @@ func compose(maps ...offsets) offsets {
 	return all
 }
 
-// then is the map that leads through o and next.
+// then returns the composition of the maps o and next.
 func (o offsets) then(next offsets) offsets {
 	if len(o) == 0 {
 		return next
@@ -386,8 +383,7 @@ func (o offsets) then(next offsets) offsets {
 	return both
 }
 
-// within are the pieces that a copied run, up to end of the text that it is copied from,
-// is made of.
+// within returns the pieces of a copied run, up to the offset end in the text that it is copied from.
 func (o offsets) within(run piece, end int) offsets {
 	first := piece{run.start, o.back(run.old), false}
 	var pieces offsets

@@ -7,7 +7,7 @@ import (
 	"github.com/microsoft/typescript-go/internal/scanner"
 )
 
-// Export is one function that a module exports.
+// Export is a function that a module exports.
 type Export struct {
 	Name   string // "default" for the default export
 	Async  bool
@@ -17,7 +17,7 @@ type Export struct {
 	Start  int    // of its statement
 }
 
-// Param is one parameter of an Export.
+// Param is a parameter of an Export.
 type Param struct {
 	Name     string // as written: a pattern may stand for a name
 	Type     string // as written; "" if it is not written
@@ -98,7 +98,7 @@ func localName(s *ast.Node) string {
 	return s.Name().Text()
 }
 
-// under is a function under all names under which it is exported.
+// under returns a function once for each name under which it is exported.
 func (e *exporter) under(s, f *ast.Node, local string) []Export {
 	names := e.named[local]
 	switch flags := s.ModifierFlags(); {
@@ -142,8 +142,7 @@ func (e *exporter) written(n *ast.Node) string {
 	return e.text[startOf(e.file, n):n.End()]
 }
 
-// doc is the text of the last documentation comment before a statement, without
-// its stars.
+// doc returns the text of the last documentation comment before a statement, without its asterisks.
 func (e *exporter) doc(s *ast.Node) string {
 	before := e.text[s.Pos():startOf(e.file, s)]
 	open := strings.LastIndex(before, "/**")

@@ -10,8 +10,8 @@ import (
 // maxSchemaDepth bounds how deep types are followed into each other.
 const maxSchemaDepth = 6
 
-// schema is the JSON Schema of a type, read from its text alone: what it does not
-// understand is {}, which takes anything.
+// schema returns the JSON Schema of a type, using only the type's text. For what it does not understand it returns
+// {}, which allows anything.
 func (e *exporter) schema(t *ast.Node) string { return encodeSchema(e.shape(t)) }
 
 func encodeSchema(s map[string]any) string {
@@ -51,7 +51,7 @@ func (e *exporter) shape(t *ast.Node) map[string]any {
 	return map[string]any{}
 }
 
-// reference is a type with a name: one of the module's own, or a list.
+// reference returns the schema of a named type: one of the module's own, or a list.
 func (e *exporter) reference(t *ast.Node) map[string]any {
 	name := e.written(t.AsTypeReferenceNode().TypeName)
 	arguments := t.TypeArguments()
@@ -93,7 +93,7 @@ func (e *exporter) object(members []*ast.Node) map[string]any {
 	return s
 }
 
-// union is one of several types; of literals it is their list.
+// union returns the schema of a union. For literals it is an enum.
 func (e *exporter) union(types []*ast.Node) map[string]any {
 	var constants []any
 	var shapes []map[string]any
@@ -134,7 +134,7 @@ func literal(n *ast.Node) map[string]any {
 	return map[string]any{}
 }
 
-// literalSchema is the schema of what a default value is one of.
+// literalSchema returns the schema of the type of a default value.
 func literalSchema(n *ast.Node) string {
 	switch n.Kind {
 	case ast.KindStringLiteral, ast.KindNoSubstitutionTemplateLiteral, ast.KindTemplateExpression:

@@ -4,7 +4,7 @@ import (
 	"github.com/microsoft/typescript-go/internal/ast"
 )
 
-// Facts are what a program's syntax tree says about what it reaches.
+// Facts describe what a program can reach, according to its syntax tree.
 type Facts struct {
 	Imports []Import        // in source order
 	Globals map[string]*Use // free names that are used as values
@@ -14,7 +14,7 @@ type Facts struct {
 	Unknown bool            // eval, Function, globalThis or a computed import: any name may be reached
 }
 
-// ImportForm is the way a module is imported.
+// ImportForm is the way in which a module is imported.
 type ImportForm int
 
 // The forms of imports.
@@ -26,19 +26,17 @@ const (
 	ImportType                       // import("x").T in a type, import type
 )
 
-// Import is one place that names a module.
+// Import is one place in a program that names a module.
 type Import struct {
 	Specifier  string
 	Form       ImportForm
 	Start, End int // of the specifier with its quotes
-	// Names are the imported names with how each is used; "*" is the module as
-	// a whole, "default" its default export.
+	// Names maps the imported names to their uses. "*" is the module as a whole, "default" its default export.
 	Names map[string]*Use
 }
 
-// Use is how a program uses a value: which members it names, whether it calls
-// it, and whether it does anything else with it, so that any member may be
-// reached.
+// Use describes how a program uses a value: which members it names, whether it calls the value, and whether it uses
+// the value in another way, so that it may reach any member.
 type Use struct {
 	Whole      bool
 	Called     bool
@@ -48,7 +46,7 @@ type Use struct {
 	Start, End int // where it is first named
 }
 
-// Call is a call of an imported or free function.
+// Call is a call to an imported or free function.
 type Call struct {
 	Specifier string // of the module it comes from; "" for a global
 	Name      string
@@ -190,8 +188,7 @@ func (c *collector) importDeclaration(d *ast.ImportDeclaration) {
 	}
 }
 
-// binding records how what is imported under name is used; at is where the
-// program says name.
+// binding records how what is imported under name is used. at is the position of the name in the program.
 func (c *collector) binding(im *Import, name string, declaration, at *ast.Node) {
 	use := im.Names[name]
 	if use == nil {

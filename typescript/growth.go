@@ -99,7 +99,7 @@ func (g *growth) template(n *ast.Node, generic bool) {
 	}
 }
 
-// isInferred says that a hole is ${infer T}, which takes a string apart.
+// isInferred reports whether a placeholder is ${infer T}, which splits a string.
 func isInferred(span *ast.Node) bool {
 	return span.Kind == ast.KindTemplateLiteralTypeSpan && span.AsTemplateLiteralTypeSpan().Type.Kind == ast.KindInferType
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/microsoft/typescript-go/internal/vfs"
 )
 
-// host is the compiler's view of the world: the files of one check, the
-// bundled lib files, and nothing else.
+// host is the compiler's view of the file system: the files of one check and the bundled lib files.
 type host struct {
 	main  *ast.SourceFile
 	files memoryFS
@@ -47,7 +46,7 @@ func (h *host) GetSourceFile(opts ast.SourceFileParseOptions) *ast.SourceFile {
 	return h.cache.parse(opts, text)
 }
 
-// memoryFS is a read-only tree of files in memory. Paths are absolute and clean.
+// memoryFS is a read-only file tree in memory. Paths are absolute and clean.
 type memoryFS struct {
 	files map[string]string
 	dirs  map[string]bool

@@ -5,8 +5,8 @@ import (
 	"github.com/microsoft/typescript-go/internal/checker"
 )
 
-// Lack is a member that a type does not have which one of Input.Files declares, or that
-// comes from a function or a member declared there.
+// Lack is a member that a type does not have. One of Input.Files declares the type, or the function or member that it
+// comes from.
 type Lack struct {
 	File   string
 	Name   string   // of the member
@@ -58,7 +58,7 @@ func (d *describer) lack(f *ast.Diagnostic, name *ast.Node) *Lack {
 	return l
 }
 
-// receiver is the expression, or the pattern, whose member a name is.
+// receiver returns the expression, or the pattern, whose member a name is.
 func receiver(name *ast.Node) *ast.Node {
 	switch p := name.Parent; {
 	case p == nil:
@@ -73,8 +73,8 @@ func receiver(name *ast.Node) *ast.Node {
 	return nil
 }
 
-// isTried says of an access that what comes of it is only used if there is something: as
-// in a.b ?? a.c, if (a.b), a.b?.c, and a pattern with a default.
+// isTried reports whether the result of an access is used only if it exists: as in a.b ?? a.c, if (a.b), a.b?.c, and
+// a pattern with a default.
 func isTried(n *ast.Node) bool {
 	if n.Kind == ast.KindBindingElement {
 		return n.Initializer() != nil
@@ -112,8 +112,7 @@ func isNothing(n *ast.Node) bool {
 	return n.Kind == ast.KindNullKeyword || ast.IsIdentifier(n) && n.Text() == "undefined"
 }
 
-// fileOfType is the one of Input.Files that declares a type, its items, or one of the
-// types of which it is a union.
+// fileOfType returns the one of Input.Files that declares a type, its elements, or one of its union members.
 func (d *describer) fileOfType(t *checker.Type) string {
 	for _, part := range parts(t) {
 		for element := d.types.GetElementTypeOfArrayType(part); element != nil; element = d.types.GetElementTypeOfArrayType(part) {
@@ -130,7 +129,7 @@ func (d *describer) fileOfType(t *checker.Type) string {
 	return ""
 }
 
-// parts are the types of which a type is a union or an intersection.
+// parts returns the members of a union or intersection type.
 func parts(t *checker.Type) (all []*checker.Type) {
 	for _, part := range t.Distributed() {
 		if part.Flags()&checker.TypeFlagsIntersection != 0 {
@@ -142,8 +141,8 @@ func parts(t *checker.Type) (all []*checker.Type) {
 	return all
 }
 
-// fileOfValue is the one of Input.Files that declares the function or member from which
-// a value of a plain type comes.
+// fileOfValue returns the one of Input.Files that declares the function or member from which a value of a primitive
+// type comes.
 func (d *describer) fileOfValue(n *ast.Node, depth int) string {
 	const far = 4
 	for n.Kind == ast.KindAwaitExpression || n.Kind == ast.KindParenthesizedExpression {
@@ -175,7 +174,7 @@ func (d *describer) fileOfValue(n *ast.Node, depth int) string {
 	return ""
 }
 
-// membersOf are what a type has if it is an object of a declaration or of the program.
+// membersOf returns the members of a type if it is an object type that a declaration or the program defines.
 func (d *describer) membersOf(t *checker.Type) (all []*ast.Symbol) {
 	for _, part := range parts(t) {
 		if part.Flags()&checker.TypeFlagsObject != 0 && !d.types.IsArrayLikeType(part) {

@@ -27,14 +27,14 @@ func newLineTable(text string) *lineTable {
 	return &lineTable{text, starts}
 }
 
-// position is the 1-based line and column of an offset, in code points.
+// position returns the 1-based line and column of an offset. Columns count code points.
 func (t *lineTable) position(offset int) (line, column int) {
 	offset = min(max(offset, 0), len(t.text))
 	i := sort.SearchInts(t.starts, offset+1) - 1
 	return i + 1, utf8.RuneCountInString(t.text[t.starts[i]:offset]) + 1
 }
 
-// offset is the opposite of position; what lies outside the text is clamped.
+// offset is the inverse of position. Positions outside the text are clamped.
 func (t *lineTable) offset(line, column int) int {
 	if line < 1 {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"github.com/microsoft/typescript-go/internal/ast"
 )
 
-// exported says what a module exports, before it does anything: functions are
-// there from the start, and values by the time somebody asks for them.
+// exported returns the code that defines what a module exports. It runs before the module's own code. Functions are
+// available from the start, and values when they are first read.
 func (b *bodyWriter) exported() {
 	for _, s := range b.exports {
 		b.exportDefault(s)

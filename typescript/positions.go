@@ -9,8 +9,7 @@ import (
 	"github.com/microsoft/typescript-go/internal/sourcemap"
 )
 
-// emitted maps offsets in the emitted text to offsets in the unit's text, as
-// far as the source map knows.
+// emitted maps offsets in the emitted text to offsets in the unit's text, as far as the source map has them.
 type emitted struct {
 	from, to []int // offsets in the emitted text, ascending; and in the unit's
 }
@@ -29,8 +28,8 @@ func newEmitted(u *unit, js, mappings string) *emitted {
 	return e
 }
 
-// source is the offset in the unit's text of what is at pos in the emitted one,
-// or of the nearest thing before it; exact says which.
+// source returns the offset in the unit's text for pos in the emitted text, or for the nearest mapped position before
+// it. exact reports which.
 func (e *emitted) source(pos int) (offset int, exact bool) {
 	i := sort.SearchInts(e.from, pos+1) - 1
 	if i < 0 {
@@ -58,7 +57,7 @@ func textLines(text string) []textLine {
 	return lines
 }
 
-// utf16Offset is the byte offset of a UTF-16 column in a line.
+// utf16Offset converts a UTF-16 column of a line to a byte offset.
 func utf16Offset(line string, column int) int {
 	if column <= 0 {
 		return 0
@@ -79,8 +78,8 @@ func utf16Offset(line string, column int) int {
 type positionMap struct {
 	code  *lineTable
 	shift offsets // from the final code to the emitted one
-	// from are offsets in the emitted code, ascending, and to those in the text
-	// of what stands there; nil if shift leads to the text.
+	// from holds ascending offsets in the emitted code, and to the corresponding offsets in the text. Both are nil if
+	// adding shift gives the offset.
 	from, to []int
 	text     *lineTable
 }

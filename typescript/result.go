@@ -78,7 +78,7 @@ func (b *bodyWriter) dropExports() {
 	}
 }
 
-// exportedFunction is the name of the function that is the default export.
+// exportedFunction returns the name of the function that is the default export.
 func (b *bodyWriter) exportedFunction() string {
 	s := b.exports[0]
 	var name *ast.Node
@@ -94,7 +94,7 @@ func (b *bodyWriter) exportedFunction() string {
 	return name.Text()
 }
 
-// isFunction says that a name is declared as a function at the top level.
+// isFunction reports whether a name is declared as a function at the top level.
 func (b *bodyWriter) isFunction(name string) bool {
 	for _, s := range b.values {
 		if functionName(s) == name {
@@ -104,7 +104,7 @@ func (b *bodyWriter) isFunction(name string) bool {
 	return false
 }
 
-// functionName is the name of the one function that a statement declares.
+// functionName returns the name of the single function that a statement declares.
 func functionName(s *ast.Node) string {
 	switch s.Kind {
 	case ast.KindFunctionDeclaration:
@@ -128,7 +128,7 @@ func isFunctionValue(n *ast.Node) bool {
 	return n.Kind == ast.KindArrowFunction || n.Kind == ast.KindFunctionExpression && n.AsFunctionExpression().AsteriskToken == nil
 }
 
-// called says that top-level code calls a function of that name.
+// called reports whether top-level code calls a function of that name.
 func (b *bodyWriter) called(name string) bool {
 	return b.mentions(name, func(n *ast.Node) bool {
 		for ast.IsOuterExpression(n.Parent, ast.OEKParentheses|ast.OEKAssertions) {
@@ -158,7 +158,7 @@ func (b *bodyWriter) mentions(name string, use func(*ast.Node) bool) bool {
 	return false
 }
 
-// onlyFunction is the function that is all there is of the program.
+// onlyFunction returns the function if the program consists of nothing else.
 func (b *bodyWriter) onlyFunction() string {
 	if len(b.values) != 1 {
 		return ""
@@ -166,8 +166,7 @@ func (b *bodyWriter) onlyFunction() string {
 	return functionName(b.values[0])
 }
 
-// uncalledMain is a function named main that nothing mentions, in a program that
-// would otherwise do nothing with it.
+// uncalledMain returns a function named main that nothing mentions, if the program would otherwise do nothing.
 func (b *bodyWriter) uncalledMain() string {
 	if len(b.unit.returns) > 0 || !b.isFunction("main") || b.mentions("main", func(*ast.Node) bool { return true }) {
 		return ""
@@ -175,8 +174,7 @@ func (b *bodyWriter) uncalledMain() string {
 	return "main"
 }
 
-// trailing is the last statement if it is an expression. Functions after it
-// are hoisted and don't count.
+// trailing returns the last statement if it is an expression. Functions after it are hoisted and don't count.
 func (b *bodyWriter) trailing() *ast.Node {
 	for i := len(b.values) - 1; i >= 0; i-- {
 		switch s := b.values[i]; s.Kind {

@@ -97,8 +97,8 @@ func (r *rewriter) call(n *ast.Node) {
 	r.edits.insert(n.End(), ")")
 }
 
-// opening is the parenthesis before what replaces n; where a statement begins
-// with it, a semicolon keeps it from becoming a call of the line before.
+// opening returns the parenthesis that precedes the replacement of n. If a statement begins with it, a semicolon is
+// added, so that it does not become a call of the previous line.
 func (r *rewriter) opening(n *ast.Node) string {
 	statement := ast.FindAncestor(n, ast.IsStatement)
 	if statement == nil || startOf(r.file, statement) != startOf(r.file, n) {
@@ -111,8 +111,7 @@ func (r *rewriter) opening(n *ast.Node) string {
 	return "("
 }
 
-// awaitable says that await may stand at a node: outside of functions, and in
-// async ones.
+// awaitable reports whether await is allowed at a node: outside functions and in async functions.
 func awaitable(n *ast.Node) bool {
 	f := ast.GetContainingFunction(n)
 	return f == nil || ast.GetFunctionFlags(f)&ast.FunctionFlagsAsync != 0

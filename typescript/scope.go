@@ -30,8 +30,8 @@ func (s scope) resolve(n *ast.Node) *ast.Symbol {
 	return symbol
 }
 
-// isReference tells names that refer to something from names that declare it,
-// label a statement, or name a member.
+// isReference reports whether a name refers to something, rather than declaring it, labelling a statement or naming a
+// member.
 func isReference(n *ast.Node) bool {
 	p := n.Parent
 	switch p.Kind {
@@ -55,8 +55,7 @@ func isReference(n *ast.Node) bool {
 
 func isNoQualifiedName(n *ast.Node) bool { return n.Kind != ast.KindQualifiedName }
 
-// isTypePosition says that an identifier is erased: part of a type, or of typeof
-// in a type.
+// isTypePosition reports whether an identifier is erased: part of a type, or of typeof in a type.
 func isTypePosition(n *ast.Node) bool {
 	if ast.IsPartOfTypeNode(n) || ast.IsPartOfTypeQuery(n) {
 		return true
@@ -69,7 +68,7 @@ func isTypePosition(n *ast.Node) bool {
 	return false
 }
 
-// startOf is the offset of a node's first token.
+// startOf returns the offset of a node's first token.
 func startOf(file *ast.SourceFile, n *ast.Node) int {
 	return scanner.GetTokenPosOfNode(n, file, false)
 }

@@ -2,23 +2,21 @@ package tsc
 
 import "errors"
 
-// Parsed is a Source as another process can hold it: with everything but the
-// syntax tree.
+// Parsed is a Source in the form that can be sent to another process: everything except the syntax tree.
 type Parsed struct {
 	Errors []Diagnostic
 	Facts  Facts
 }
 
-// Parsed is what can be sent of s.
+// Parsed returns the part of s that can be sent.
 func (s *Source) Parsed() Parsed { return Parsed{s.errors, s.facts} }
 
-// Source is the Source of text that p was made of, without its tree: it can be
-// asked, and not be checked.
+// Source returns the Source of the text that p was made from, without its tree. It can be queried but not checked.
 func (p Parsed) Source(text string) *Source {
 	return &Source{text: text, lines: newLineTable(text), errors: p.Errors, facts: p.Facts}
 }
 
-// Checked is a Result as another process can hold it.
+// Checked is a Result in the form that can be sent to another process.
 type Checked struct {
 	Diagnostics []Diagnostic
 	JavaScript  string
@@ -27,7 +25,7 @@ type Checked struct {
 	Shift       [][3]int // of positionMap: start, old, and 1 if inserted
 }
 
-// Checked is what can be sent of r.
+// Checked returns the part of r that can be sent.
 func (r *Result) Checked() Checked {
 	c := Checked{Diagnostics: r.Diagnostics, JavaScript: r.JavaScript, Text: r.Text, From: r.positions.from, To: r.positions.to}
 	for _, p := range r.positions.shift {
@@ -42,7 +40,7 @@ func (r *Result) Checked() Checked {
 
 var errSent = errors.New("tsc: offsets that do not fit each other")
 
-// Result is the Result that c was made of, for the same source.
+// Result returns the Result that c was made from. source must be the same as for that.
 func (c Checked) Result(src *Source) (*Result, error) {
 	if len(c.From) != len(c.To) {
 		return nil, errSent

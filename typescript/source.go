@@ -13,10 +13,10 @@ import (
 	"github.com/microsoft/typescript-go/internal/tspath"
 )
 
-// maxErrors bounds how many errors are told of one program.
+// maxErrors bounds the errors that are reported for one program.
 const maxErrors = 500
 
-// Source is a program that has been parsed. It is immutable.
+// Source is a parsed program. It is immutable.
 type Source struct {
 	kind   Kind
 	text   string // as given to Parse
@@ -59,8 +59,7 @@ func parseSource(text string, kind Kind) (*Source, error) {
 	return s, nil
 }
 
-// checkSpecifiers finds imports from what is no string. The parser takes any
-// expression.
+// checkSpecifiers finds imports whose specifier is not a string. The parser accepts any expression.
 func (s *Source) checkSpecifiers() {
 	for _, statement := range s.file.Statements.Nodes {
 		if !ast.IsImportDeclaration(statement) && !ast.IsExportDeclaration(statement) {
@@ -73,16 +72,16 @@ func (s *Source) checkSpecifiers() {
 	}
 }
 
-// Errors are the syntax errors, in source order.
+// Errors returns the syntax errors in source order.
 func (s *Source) Errors() []Diagnostic { return s.errors }
 
-// Facts are empty if there are syntax errors.
+// Facts returns the facts about the program. They are empty if there are syntax errors.
 func (s *Source) Facts() Facts { return s.facts }
 
-// Text is what was given to Parse.
+// Text returns the text given to Parse.
 func (s *Source) Text() string { return s.text }
 
-// Position is the line and column of a byte offset.
+// Position returns the line and column of a byte offset.
 func (s *Source) Position(offset int) (line, column int) { return s.lines.position(offset) }
 
 // parseObject parses a program that is nothing but an object literal. Without
@@ -108,8 +107,7 @@ func (s *Source) parseObject() bool {
 	return true
 }
 
-// objectEnd is where the object literal ends that a file, but for an opening
-// parenthesis, begins with.
+// objectEnd returns the end of the object literal with which a file begins, after an opening parenthesis.
 func objectEnd(file *ast.SourceFile) (int, bool) {
 	if len(file.Statements.Nodes) == 0 || file.Statements.Nodes[0].Kind != ast.KindExpressionStatement {
 		return 0, false
@@ -121,7 +119,7 @@ func objectEnd(file *ast.SourceFile) (int, bool) {
 	return e.Expression().End(), true
 }
 
-// isBlank says that text has nothing but space, comments and semicolons.
+// isBlank reports whether text consists only of space, comments and semicolons.
 func isBlank(text string) bool {
 	at := scanner.SkipTrivia(text, 0)
 	for at < len(text) && text[at] == ';' {

@@ -2,7 +2,7 @@ package tsc
 
 import "github.com/microsoft/typescript-go/internal/ast"
 
-// isHeader says that parentheses behind a keyword are not an operand.
+// isHeader reports whether parentheses after a keyword are not an operand.
 func isHeader(k ast.Kind) bool {
 	switch k {
 	case ast.KindIfKeyword, ast.KindWhileKeyword, ast.KindForKeyword, ast.KindWithKeyword, ast.KindSwitchKeyword, ast.KindCatchKeyword:
@@ -11,7 +11,7 @@ func isHeader(k ast.Kind) bool {
 	return false
 }
 
-// startsBlock says that a brace behind a token begins a block of statements.
+// startsBlock reports whether a brace after a token begins a block of statements.
 func startsBlock(k ast.Kind) bool {
 	switch k {
 	case ast.KindUnknown, ast.KindSemicolonToken, ast.KindOpenBraceToken, ast.KindCloseBraceToken, ast.KindCloseParenToken,
@@ -21,7 +21,7 @@ func startsBlock(k ast.Kind) bool {
 	return false
 }
 
-// isOperand says that a token is a whole operand.
+// isOperand reports whether a token is a complete operand.
 func isOperand(k ast.Kind) bool {
 	switch k {
 	case ast.KindIdentifier, ast.KindPrivateIdentifier, ast.KindNumericLiteral, ast.KindBigIntLiteral, ast.KindStringLiteral,
@@ -34,8 +34,7 @@ func isOperand(k ast.Kind) bool {
 
 func isKeyword(k ast.Kind) bool { return ast.KindFirstKeyword <= k && k <= ast.KindLastKeyword }
 
-// isInfix says that a keyword may stand between operands, so that an operand in
-// front of it goes on.
+// isInfix reports whether a keyword may stand between operands, so that the operand before it continues.
 func isInfix(k ast.Kind) bool {
 	switch k {
 	case ast.KindInKeyword, ast.KindInstanceOfKeyword, ast.KindAsKeyword, ast.KindSatisfiesKeyword, ast.KindExtendsKeyword,
@@ -45,8 +44,7 @@ func isInfix(k ast.Kind) bool {
 	return false
 }
 
-// isContextual says that a keyword is an operator in some places and a name in
-// others.
+// isContextual reports whether a keyword is an operator in some places and a name in others.
 func isContextual(k ast.Kind) bool {
 	switch k {
 	case ast.KindAwaitKeyword, ast.KindYieldKeyword, ast.KindOfKeyword, ast.KindAsKeyword, ast.KindSatisfiesKeyword, ast.KindIsKeyword,
@@ -56,12 +54,12 @@ func isContextual(k ast.Kind) bool {
 	return false
 }
 
-// isName says that a keyword ends an operand, as a name or a type.
+// isName reports whether a keyword ends an operand, as a name or a type.
 func isName(k ast.Kind) bool {
 	return k > ast.KindLastReservedWord && k <= ast.KindLastKeyword && !isContextual(k)
 }
 
-// opening is the kind of token that a closing one belongs to.
+// opening returns the kind of the opening token for a closing one.
 func opening(k ast.Kind) ast.Kind {
 	switch k {
 	case ast.KindCloseParenToken:

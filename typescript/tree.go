@@ -5,8 +5,8 @@ import (
 	"github.com/microsoft/typescript-go/internal/scanner"
 )
 
-// Node is a node of a program's syntax tree in a form that knows nothing of the
-// compiler: without types, parentheses and casts.
+// Node is a node of a program's syntax tree in a form that does not depend on the compiler. It has no types,
+// parentheses or casts.
 type Node struct {
 	Kind       string // as package rules of the gate names it: "call"
 	Text       string
@@ -15,7 +15,7 @@ type Node struct {
 	Bind       int // which variable a name means, from 1 on; 0 for a free one
 }
 
-// Tree is the syntax tree of a program without syntax errors, in preorder.
+// Tree returns the syntax tree of a program without syntax errors, in preorder.
 func (s *Source) Tree() []Node {
 	b := &treeBuilder{src: s, names: newScope(), ids: map[*ast.Symbol]int{}}
 	b.node("other", s.file.AsNode(), "", func() { b.each(s.file.Statements.Nodes) })
@@ -48,7 +48,7 @@ func (b *treeBuilder) each(list []*ast.Node) {
 	}
 }
 
-// bound is the number of a variable.
+// bound returns the number of a variable.
 func (b *treeBuilder) bound(s *ast.Symbol) int {
 	if s == nil {
 		return 0
@@ -73,7 +73,7 @@ func (b *treeBuilder) name(name, d *ast.Node) {
 	b.nodes[i].Bind = b.bound(d.Symbol())
 }
 
-// wrapped are nodes that say of their children only in which place they stand.
+// wrapped lists the nodes that add nothing to their children except a kind and a fixed text.
 var wrapped = map[ast.Kind]struct{ kind, text string }{
 	ast.KindArrayLiteralExpression: {"array", ""}, ast.KindObjectLiteralExpression: {"object", ""},
 	ast.KindSpreadElement: {"spread", ""}, ast.KindSpreadAssignment: {"spread", ""}, ast.KindAwaitExpression: {"await", ""},
@@ -84,7 +84,7 @@ var wrapped = map[ast.Kind]struct{ kind, text string }{
 	ast.KindTemplateExpression: {"template", ""}, ast.KindElementAccessExpression: {"index", ""}, ast.KindNewExpression: {"new", ""},
 }
 
-// literals are nodes without children.
+// literals lists nodes without children.
 var literals = map[ast.Kind]string{
 	ast.KindStringLiteral: "string", ast.KindNoSubstitutionTemplateLiteral: "string", ast.KindTemplateHead: "string",
 	ast.KindTemplateMiddle: "string", ast.KindTemplateTail: "string", ast.KindNumericLiteral: "number", ast.KindBigIntLiteral: "number",
@@ -258,7 +258,7 @@ func (b *treeBuilder) element(e *ast.Node) {
 	})
 }
 
-// text is a property's name; empty if it is computed.
+// text returns the name of a property, or "" if it is computed.
 func text(name *ast.Node) string {
 	if name == nil || name.Kind == ast.KindComputedPropertyName || name.Kind == ast.KindObjectBindingPattern || name.Kind == ast.KindArrayBindingPattern {
 		return ""
@@ -377,7 +377,7 @@ func (b *treeBuilder) importEquals(n *ast.Node) {
 	b.node("import", n, d.ModuleReference.Expression().Text(), func() { b.declared("imported", n, "*", nil) })
 }
 
-// rest adds what is left: statements, for their children; nothing of what is erased.
+// rest adds the remaining kinds of nodes: statements, by their children. It adds nothing for erased syntax.
 func (b *treeBuilder) rest(n *ast.Node) {
 	switch {
 	case ast.IsTypeNode(n), ast.IsTypeDeclaration(n) && !ast.IsClassLike(n) && n.Kind != ast.KindEnumDeclaration,

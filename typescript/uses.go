@@ -14,8 +14,8 @@ func (c *collector) followAll(symbol *ast.Symbol, use *Use, origin Call) {
 	}
 }
 
-// follow adds to use what the program does with the value of one expression.
-// origin says where the value comes from, for the calls that are found.
+// follow adds to use what the program does with the value of one expression. origin names the source of the value,
+// for calls that are found.
 func (c *collector) follow(n *ast.Node, use *Use, origin Call) {
 	if isTypePosition(n) {
 		c.followType(n, use)
@@ -51,7 +51,7 @@ func (c *collector) follow(n *ast.Node, use *Use, origin Call) {
 	}
 }
 
-// through climbs over what leaves a value as it is: parentheses, casts, await.
+// through returns the outermost expression with the same value as n: it skips parentheses, casts and await.
 func (c *collector) through(n *ast.Node) *ast.Node {
 	for {
 		switch n.Parent.Kind {
@@ -69,7 +69,7 @@ func (c *collector) followMember(access *ast.Node, use *Use, name string, at *as
 	c.follow(access, member, origin.of(name))
 }
 
-// of names a member of what a call's name stands for.
+// of returns the name of a member of what the call's name stands for.
 func (c Call) of(member string) Call {
 	switch c.Name {
 	case "*", "default":

@@ -9,8 +9,8 @@ import (
 	"github.com/microsoft/typescript-go/internal/checker"
 )
 
-// isWidened says that a value may fit though its type, which is wider than what
-// is asked for, does not say so.
+// isWidened reports whether the error arises only because the value's static type is wider than the required one. The
+// value itself may still fit.
 func (d *describer) isWidened(f *ast.Diagnostic, n *ast.Node, target *Target) bool {
 	switch f.Code() {
 	case 2362, 2363: // an operand of arithmetic
@@ -27,7 +27,7 @@ func (d *describer) isWidened(f *ast.Diagnostic, n *ast.Node, target *Target) bo
 	return false
 }
 
-// explanation is the message that explains another one, or nil.
+// explanation returns the message that explains another one, or nil.
 func explanation(d *ast.Diagnostic) *ast.Diagnostic {
 	if chain := d.MessageChain(); len(chain) > 0 {
 		return chain[0]
@@ -42,7 +42,7 @@ func (d *describer) mayBeNumber(n *ast.Node) bool {
 	})
 }
 
-// isPrimitives says that a type is a union of primitive types alone.
+// isPrimitives reports whether a type is a union of primitive types only.
 func isPrimitives(s string) bool {
 	parts := alternatives(s)
 	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p string) bool {
@@ -50,8 +50,7 @@ func isPrimitives(s string) bool {
 	})
 }
 
-// mayFit says that one of the types of a union is one of those allowed, or that
-// a literal that is allowed is one of its values.
+// mayFit reports whether one of the union's types is allowed, or an allowed literal is a value of one of them.
 func mayFit(from, to string) bool {
 	allowed := alternatives(to)
 	given := alternatives(from)
@@ -68,7 +67,7 @@ func mayFit(from, to string) bool {
 	})
 }
 
-// alternatives are the types of a union, or of an array of one.
+// alternatives returns the types of a union, or of an array of a union.
 func alternatives(s string) []string {
 	s = strings.TrimSuffix(s, "[]")
 	if strings.HasPrefix(s, "(") && strings.HasSuffix(s, ")") {
@@ -85,8 +84,8 @@ func isNumber(s string) bool { return s != "" && (s[0] >= '0' && s[0] <= '9' || 
 
 var plainName = regexp.MustCompile(`^([A-Za-z_$][\w$]*)(\[\])?$`)
 
-// spelledOut is a type, or what it stands for if it is an alias in the file that
-// declares target.
+// spelledOut returns a type or, if it is an alias in the file that declares target, the type that the alias stands
+// for.
 func (d *describer) spelledOut(s string, target *Target) string {
 	m := plainName.FindStringSubmatch(s)
 	if target == nil || m == nil {
