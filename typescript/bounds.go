@@ -38,7 +38,7 @@ const maxPatterns = 5000
 // with the square of their length.
 const maxExtends = 300
 
-// level is the content of one pair of brackets.
+// level represents the content of one pair of brackets.
 type level struct {
 	open   ast.Kind
 	header bool // the parentheses of if, while, for, with

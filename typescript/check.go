@@ -28,8 +28,8 @@ type Input struct {
 	Module bool
 }
 
-// Result is the result of Check. JavaScript is the body of an async function; see Body for the environment that it
-// needs.
+// Result represents the result of Check. JavaScript is the body of an async function; see Body for the environment
+// that it needs.
 type Result struct {
 	Diagnostics []Diagnostic // in source order, without the syntax errors of Parse
 	JavaScript  string

@@ -9,13 +9,13 @@ import (
 	"github.com/microsoft/typescript-go/internal/checker"
 )
 
-// Diagnostic is one message of the compiler about a program.
+// Diagnostic represents one message of the compiler about a program.
 type Diagnostic struct {
 	Code         int    // TypeScript's number of the message
 	Message      string // the most telling part first
 	Start, End   int    // byte offsets into the text given to Parse
 	Line, Column int    // of Start
-	// Erased is set if the message is about a type, or about a name in typeof: nothing that could fail when the
+	// Erased reports whether the message is about a type, or about a name in typeof: nothing that could fail when the
 	// program runs.
 	Erased bool
 	// Argument is set if the message is about the arguments of a call to a function that one of Input.Files declares.
@@ -23,17 +23,17 @@ type Diagnostic struct {
 	// Member is set if the message is about a name that is missing in a module that one of Input.Files declares.
 	// Member.Name is the missing name.
 	Member *Target
-	// Open is set if the type of the value is not known well enough to be sure: unknown, Record<string, …>, a type
-	// parameter, or a variable to which the program adds properties later.
+	// Open reports whether the type of the value is not known well enough to be sure: unknown, Record<string, …>, a
+	// type parameter, or a variable to which the program adds properties later.
 	Open bool
-	// Widened is set if the value may still fit because only its type is too wide, such as string for "a" | "b", or
-	// string | number for string.
+	// Widened reports whether the value may still fit because only its type is too wide, such as string for "a" |
+	// "b", or string | number for string.
 	Widened bool
 	// Lack is set if the message says that a member does not exist in a type that comes from Input.Files.
 	Lack *Lack
 }
 
-// Target is a declaration in one of Input.Files.
+// Target represents a declaration in one of Input.Files.
 type Target struct {
 	File string // path in Input.Files
 	Name string

@@ -30,8 +30,8 @@ func (e *edits) move(origin, pos int, text string) {
 	e.list = append(e.list, edit{pos, pos, text, origin})
 }
 
-// piece is a run of the new text: either copied from the old text at old, or inserted and corresponding to the old
-// text at old.
+// piece represents a run of the new text: either copied from the old text at old, or inserted and corresponding to
+// the old text at old.
 type piece struct {
 	start, old int
 	inserted   bool

@@ -7,7 +7,7 @@ import (
 	"github.com/microsoft/typescript-go/internal/scanner"
 )
 
-// Export is a function that a module exports.
+// Export represents a function that a module exports.
 type Export struct {
 	Name   string // "default" for the default export
 	Async  bool
@@ -17,7 +17,7 @@ type Export struct {
 	Start  int    // of its statement
 }
 
-// Param is a parameter of an Export.
+// Param represents a parameter of an Export.
 type Param struct {
 	Name     string // as written: a pattern may stand for a name
 	Type     string // as written; "" if it is not written

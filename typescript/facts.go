@@ -26,7 +26,7 @@ const (
 	ImportType                       // import("x").T in a type, import type
 )
 
-// Import is one place in a program that names a module.
+// Import represents one place in a program that names a module.
 type Import struct {
 	Specifier  string
 	Form       ImportForm
@@ -46,7 +46,7 @@ type Use struct {
 	Start, End int // where it is first named
 }
 
-// Call is a call to an imported or free function.
+// Call represents a call to an imported or free function.
 type Call struct {
 	Specifier string // of the module it comes from; "" for a global
 	Name      string

@@ -5,8 +5,8 @@ import (
 	"github.com/microsoft/typescript-go/internal/checker"
 )
 
-// Lack is a member that a type does not have. One of Input.Files declares the type, or the function or member that it
-// comes from.
+// Lack represents a member that a type does not have. One of Input.Files declares the type, or the function or member
+// that it comes from.
 type Lack struct {
 	File   string
 	Name   string   // of the member

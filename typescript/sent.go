@@ -2,7 +2,7 @@ package tsc
 
 import "errors"
 
-// Parsed is a Source in the form that can be sent to another process: everything except the syntax tree.
+// Parsed represents a Source in the form that can be sent to another process: everything except the syntax tree.
 type Parsed struct {
 	Errors []Diagnostic
 	Facts  Facts
@@ -16,7 +16,7 @@ func (p Parsed) Source(text string) *Source {
 	return &Source{text: text, lines: newLineTable(text), errors: p.Errors, facts: p.Facts}
 }
 
-// Checked is a Result in the form that can be sent to another process.
+// Checked represents a Result in the form that can be sent to another process.
 type Checked struct {
 	Diagnostics []Diagnostic
 	JavaScript  string

@@ -16,7 +16,7 @@ import (
 // maxErrors bounds the errors that are reported for one program.
 const maxErrors = 500
 
-// Source is a parsed program. It is immutable.
+// Source represents a parsed program. It is immutable.
 type Source struct {
 	kind   Kind
 	text   string // as given to Parse

@@ -5,7 +5,7 @@ import (
 	"github.com/microsoft/typescript-go/internal/scanner"
 )
 
-// Node is a node of a program's syntax tree in a form that does not depend on the compiler. It has no types,
+// Node represents a node of a program's syntax tree in a form that does not depend on the compiler. It has no types,
 // parentheses or casts.
 type Node struct {
 	Kind       string // as package rules of the gate names it: "call"

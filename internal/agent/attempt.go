@@ -97,7 +97,7 @@ func (w *work) ask() (model.Prompt, *core.Error) {
 	return p, nil
 }
 
-// leastAnswer is the smallest number of output tokens that leaves room for a program.
+// leastAnswer sets the smallest number of output tokens that leaves room for a program.
 const leastAnswer = 64
 
 func (w *work) sizeOf(p model.Prompt) int {

@@ -26,7 +26,7 @@ const (
 // strengths holds the strengths of the backends that settings can name, available or not.
 var strengths = map[string]int{"docker": Container, "gvisor": UserKernel, "vm": Machine}
 
-// Floor is the minimum strength of a sandbox. The zero Floor requires nothing.
+// Floor represents the minimum strength of a sandbox. The zero Floor requires nothing.
 type Floor struct {
 	Strength int
 	Why      string // "its risk is high (62): it can call …"

@@ -6,7 +6,7 @@ import (
 	"retort/internal/core"
 )
 
-// Command is a host command that a program starts. The caller has checked that the program may start it.
+// Command represents a host command that a program starts. The caller has checked that the program may start it.
 type Command struct {
 	Name  string // as the backend knows it
 	Args  []string
@@ -19,8 +19,8 @@ type Command struct {
 	Full func() bool
 }
 
-// Folder is a file or folder that is visible in a command's sandbox. Symbolic links on the way to it are not allowed,
-// and links in it are not followed.
+// Folder represents a file or folder that is visible in a command's sandbox. Symbolic links on the way to it are not
+// allowed, and links in it are not followed.
 type Folder struct {
 	Below    string // a folder of the machine, absolute
 	Name     string // relative to that; "." is the folder itself

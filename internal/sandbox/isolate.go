@@ -75,13 +75,13 @@ type Report struct {
 	Bounds      string // what holds the limits: "cgroup v2", "cgroup v1", "rlimits, watcher"
 }
 
-// Missing is a runtime that a backend cannot run, with the reason.
+// Missing represents a runtime that a backend cannot run, with the reason.
 type Missing struct {
 	Runtime string
 	Why     *core.Error
 }
 
-// MissingCommand is a command that the settings allow but that cannot be started, with the reason.
+// MissingCommand represents a command that the settings allow but that cannot be started, with the reason.
 type MissingCommand struct {
 	Command string
 	Why     *core.Error

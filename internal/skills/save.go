@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// Draft is a skill to be saved. The caller has checked its code.
+// Draft represents a skill to be saved. The caller has checked its code.
 type Draft struct {
 	core.Skill
 	Document

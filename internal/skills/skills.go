@@ -37,7 +37,7 @@ const (
 	User    Origin = "user"
 )
 
-// Skill is the current state of a skill on disk.
+// Skill represents the current state of a skill on disk.
 type Skill struct {
 	core.Skill
 	Document
@@ -71,7 +71,7 @@ func New(words Words, places ...Place) *Store {
 	return &Store{slices.DeleteFunc(slices.Clone(places), func(p Place) bool { return p.Dir == "" }), words}
 }
 
-// Broken is a folder that exists but is not a valid skill.
+// Broken represents a folder that exists but is not a valid skill.
 type Broken struct {
 	Name   string
 	Origin Origin

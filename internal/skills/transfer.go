@@ -19,7 +19,7 @@ import (
 //go:embed using-retort.md
 var Guide string
 
-// GuideName is the name of Guide's folder.
+// GuideName names Guide's folder.
 const GuideName = "using-retort"
 
 // Export writes a skill into dir as a folder that all readers of Agent Skills support: the code, and a SKILL.md whose

@@ -20,7 +20,7 @@ const (
 	counterSize = 24 // bytes: a mark, the bytes of contents, the entries
 	finished    = "counted\n"
 	unfinishedC = "changing"
-	// counterPatience is how long another engine may take for one change.
+	// counterPatience sets how long another engine may take for one change.
 	counterPatience = 10 * time.Second
 )
 

@@ -12,7 +12,7 @@ const (
 	maxDepth   = 64      // folders inside of each other
 )
 
-// usage is the space used by files and folders.
+// usage counts the space used by files and folders.
 type usage struct {
 	bytes   int64 // of the contents of files
 	entries int   // files, folders and anything else that has a name

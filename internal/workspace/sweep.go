@@ -43,7 +43,7 @@ type Swept struct {
 	Left     int64    `json:"left"`               // bytes that are still there
 }
 
-// sweeping is one pass over all sessions.
+// sweeping represents one pass over all sessions.
 type sweeping struct {
 	store  *Store
 	states *States

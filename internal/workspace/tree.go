@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// Folder is a read-only part of the visible tree. Its files are generated when they are read.
+// Folder represents a read-only part of the visible tree. Its files are generated when they are read.
 type Folder struct {
 	// File returns a file's text by its path within the folder.
 	File func(name string) (string, bool)
@@ -72,7 +72,7 @@ type pathArgument struct {
 	To        string `json:"to"`
 }
 
-// Read is the result of read_file.
+// Read represents the result of read_file.
 type Read struct {
 	Data  []byte `json:"data"`
 	Bytes int64  `json:"bytes"` // of the whole file

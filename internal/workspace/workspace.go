@@ -154,7 +154,7 @@ type Workspace struct {
 // Dir returns the folder on disk.
 func (w *Workspace) Dir() string { return w.dir }
 
-// File is one entry of a listing.
+// File represents one entry of a listing.
 type File struct {
 	Name     string `json:"name"`
 	Dir      bool   `json:"dir"`

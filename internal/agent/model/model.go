@@ -15,13 +15,13 @@ const (
 	Assistant = "assistant"
 )
 
-// Message is one turn of a conversation with a model.
+// Message represents one turn of a conversation with a model.
 type Message struct {
 	Role string // User or Assistant
 	Text string
 }
 
-// Prompt is a request to a model. The caller has already removed what a model may not see.
+// Prompt represents a request to a model. The caller has already removed what a model may not see.
 type Prompt struct {
 	System    string
 	Messages  []Message
@@ -30,7 +30,7 @@ type Prompt struct {
 	Count     func(string) int // tokens of a text, where the endpoint does not say; nil counts bytes by four
 }
 
-// Reply is the answer of a model.
+// Reply represents the answer of a model.
 type Reply struct {
 	Text   string
 	Model  string // as it names itself

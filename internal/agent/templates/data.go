@@ -2,13 +2,13 @@ package templates
 
 // What templates are filled in with. A field that is empty is there nevertheless: "", false, 0 or null.
 
-// SystemData is the data of system.md.
+// SystemData holds the data of system.md.
 type SystemData struct {
 	Language string `json:"language"` // "TypeScript", "Python"
 	Python   bool   `json:"python"`
 }
 
-// TaskData is the data of task.md and of the skeletons.
+// TaskData holds the data of task.md and of the skeletons.
 type TaskData struct {
 	Task     string      `json:"task"`
 	Language string      `json:"language"`
@@ -41,7 +41,7 @@ type EffectOne struct {
 	State     string `json:"state"`     // what became of it
 }
 
-// RepairData is the data of repair.md.
+// RepairData holds the data of repair.md.
 type RepairData struct {
 	Program bool        `json:"program"` // there was one
 	Status  string      `json:"status"`
@@ -54,7 +54,7 @@ type RepairData struct {
 	Left    int         `json:"left"` // attempts after this one
 }
 
-// SkillData is the data of skill.md, the part of SKILL.md below its front matter.
+// SkillData holds the data of skill.md, the part of SKILL.md below its front matter.
 type SkillData struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
@@ -71,13 +71,13 @@ type FunctionData struct {
 	Doc       string `json:"doc"`
 }
 
-// WrapperData is the data of the wrapper files. The text must contain Code unchanged.
+// WrapperData holds the data of the wrapper files. The text must contain Code unchanged.
 type WrapperData struct {
 	Path string `json:"path"`
 	Code string `json:"code"`
 }
 
-// StubData is the data of a tool's description for a model. The text must contain Definition unchanged.
+// StubData holds the data of a tool's description for a model. The text must contain Definition unchanged.
 type StubData struct {
 	Server     string `json:"server"`
 	Tool       string `json:"tool"`       // as the server calls it

@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Row is one row of the table.
+// Row represents one row of the table.
 type Row struct {
 	Name   string  `json:"name"`
 	Median float64 `json:"median"`

@@ -18,12 +18,12 @@ import (
 const (
 	callRounds = 9
 	callsEach  = 1000
-	// callPause is the pause between measurements. It lets background work of the previous one end, such as a sandbox
-	// that is being started.
+	// callPause sets the pause between measurements. It lets background work of the previous one end, such as a
+	// sandbox that is being started.
 	callPause = 100 * time.Millisecond
 )
 
-// way is one way to make a thousand calls of the same tool on the same upstream.
+// way represents one way to make a thousand calls of the same tool on the same upstream.
 type way struct {
 	name string
 	make func() error

@@ -59,7 +59,7 @@ func (b *bench) egress(ctx context.Context) error {
 	return b.refusals(ctx, n)
 }
 
-// asking is one of several variants of a request.
+// asking represents one of several variants of a request.
 type asking struct {
 	name string
 	ask  func() error
@@ -165,7 +165,7 @@ type site struct {
 	server   *http.Server
 }
 
-// elsewhere is the address that the host resolves to. It is never dialled.
+// elsewhere gives the address that the host resolves to. It is never dialled.
 var elsewhere = netip.MustParseAddr("93.184.215.14")
 
 func newSite() (*site, error) {

@@ -22,7 +22,7 @@ import (
 	"retort/internal/sandbox/process"
 )
 
-// ordinary is the number of tools on a developer's usual ten servers.
+// ordinary sets the number of tools on a developer's usual ten servers.
 const ordinary = 451
 
 // servers writes a client file with one demo server and returns its path.

@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// million is the number of entries in the audit log that is queried and verified.
+// million sets the number of entries in the audit log that is queried and verified.
 const million = 1_000_000
 
 // kept measures what a record of 1,000,000 entries answers, and how long it takes to prove. The

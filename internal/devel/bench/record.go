@@ -125,7 +125,7 @@ func together(log *audit.Log, callers, each int) (took []float64, whole time.Dur
 	return took, time.Since(begin), err
 }
 
-// settled is the pause between two programs. In this time the next sandbox becomes ready and the processors become
+// settled sets the pause between two programs. In this time the next sandbox becomes ready and the processors become
 // idle.
 const settled = 50 * time.Millisecond
 

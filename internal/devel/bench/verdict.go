@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// window is the size of a common context window, in tokens. A way that needs more does not work with such a model.
+// window sets the size of a common context window, in tokens. A way that needs more does not work with such a model.
 const window = 200_000
 
 // Verdicts describes where programs save and where they cost more, each compared with the better of the two direct

@@ -92,7 +92,7 @@ func canonical(v any) (string, error) {
 	return string(text), err
 }
 
-// offered is the definition of a tool as clients show it to models.
+// offered represents the definition of a tool as clients show it to models.
 type offered struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -129,7 +129,7 @@ func (c *client) offers(prefix string) (all []offered, err error) {
 	}
 }
 
-// answered is the result of a tool as a client shows it to its model.
+// answered represents the result of a tool as a client shows it to its model.
 type answered struct {
 	text  string
 	value json.RawMessage // nil if the text is not JSON and there is no other

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// crowd is the number of concurrent clients.
+// crowd sets the number of concurrent clients.
 const crowd = 1000
 
 // crowded lets every client, which are one principal here, do what it wants.

@@ -17,14 +17,14 @@ import (
 	"retort/internal/pipeline/search/index"
 )
 
-// Workload is a task with its costs in each way.
+// Workload represents a task with its costs in each way.
 type Workload struct {
 	Name  string `json:"name"`
 	Task  string `json:"task"` // as a person would put it
 	Costs []Cost `json:"ways"`
 }
 
-// workload is a task with an agent that does it by direct calls, and with a program.
+// workload represents a task with an agent that does it by direct calls, and with a program.
 type workload struct {
 	name, task string
 	servers    []string // the servers whose tools the task needs
@@ -38,10 +38,10 @@ type workload struct {
 //go:embed workloads/*.ts
 var workloadFiles embed.FS
 
-// atOnce is the number of calls that an agent makes in one turn.
+// atOnce sets the number of calls that an agent makes in one turn.
 const atOnce = 20
 
-// call is one call of an agent.
+// call represents one call of an agent.
 type call struct {
 	tool      string // "crm__search_records"
 	arguments map[string]any
@@ -196,7 +196,7 @@ type finder struct {
 	index *index.Index
 }
 
-// loaded is the number of definitions that a search loads.
+// loaded sets the number of definitions that a search loads.
 const loaded = 5
 
 // searchTool is the only definition in the context at the beginning.

@@ -28,7 +28,7 @@ import (
 // now is the day on which all data was made. Nothing here reads a clock, except the deployment in the chat.
 var now = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
 
-// product is one kind of bundled server.
+// product represents one kind of bundled server.
 type product struct {
 	name, title, instructions string
 	build                     func(*base) map[string]tool // made on the first call: tools/list needs no data

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// condition is one filter of a search. It compares the value of a field with a given one or, for "in", with several.
+// condition represents one filter of a search. It compares the value of a field with a given one or, for "in", with
+// several.
 type condition struct {
 	Field string `json:"field"`
 	Op    string `json:"op"`

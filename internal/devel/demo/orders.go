@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// orderCount is the number of orders. It is the same on the drive, in the sheets and in the database.
+// orderCount sets the number of orders. It is the same on the drive, in the sheets and in the database.
 const orderCount = 10_000
 
 type article struct {

@@ -12,8 +12,8 @@ import (
 //go:embed programs/*.ts
 var programFiles embed.FS
 
-// Program is an example that shows the use of code execution. It runs against the bundled servers under their own
-// names.
+// Program represents an example that shows the use of code execution. It runs against the bundled servers under their
+// own names.
 type Program struct {
 	Name  string // "1-copy-transcript"
 	Title string

@@ -51,7 +51,7 @@ func refuse(code int, format string, args ...any) *rpcError {
 	return &rpcError{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// conn is one connection to a Server.
+// conn represents one connection to a Server.
 type conn struct {
 	server *Server
 	end    context.CancelCauseFunc

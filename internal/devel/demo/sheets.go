@@ -137,7 +137,7 @@ func (s *sheets) get(in struct {
 	}{b.ID, b.Title, b.Version, tabs})
 }
 
-// area is a range of cells. Row 0 holds the titles. The end row and end column are exclusive.
+// area represents a range of cells. Row 0 holds the titles. The end row and end column are exclusive.
 type area struct {
 	book           *workbook
 	tab            *table

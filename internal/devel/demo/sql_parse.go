@@ -36,7 +36,7 @@ type (
 	}
 )
 
-// selectItem is a column or an aggregate of a column ("" for COUNT(*)).
+// selectItem represents a column or an aggregate of a column ("" for COUNT(*)).
 type selectItem struct {
 	aggregate string // COUNT, SUM, AVG, MIN, MAX; empty for a column
 	column    string

@@ -89,7 +89,7 @@ type base struct {
 	asked    map[string]int
 }
 
-// Effect is one change that a call made to a server's data.
+// Effect represents one change that a call made to a server's data.
 type Effect struct {
 	ID     string    `json:"id"` // "evt_000001", counting up
 	Time   time.Time `json:"time"`
@@ -214,7 +214,7 @@ func (t tool) run(args json.RawMessage) []byte {
 	return r.encode() // under the lock, as results share memory with the data
 }
 
-// result is the result of a tool.
+// result represents the result of a tool.
 type result struct {
 	content    []any
 	structured json.RawMessage // nil if there is none

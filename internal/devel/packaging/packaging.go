@@ -100,7 +100,7 @@ func Manifest(template []byte, p Platform) ([]byte, error) {
 	return indented(m)
 }
 
-// File is a published file of a release.
+// File represents a published file of a release.
 type File struct{ Name, SHA256 string }
 
 var ownerName = regexp.MustCompile(`^[A-Za-z0-9](-?[A-Za-z0-9])*$`)

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// looks is the number of consecutive checks that must find a process asleep for FallsAsleep.
+// looks sets the number of consecutive checks that must find a process asleep for FallsAsleep.
 const looks = 20
 
 // FallsAsleep waits until no thread of a process wakes up during a number of checks in a row, about

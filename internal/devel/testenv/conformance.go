@@ -58,7 +58,7 @@ func Conformance(t *testing.T, module, expected string, args ...string) {
 	}
 }
 
-// verdict is the result of one scenario in the summary of a suite.
+// verdict represents the result of one scenario in the summary of a suite.
 type verdict struct {
 	name, checks string
 	passed       bool

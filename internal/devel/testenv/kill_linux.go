@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// KilledAtChange is like KilledAt, but kills the child after a number of changes in folders. The
-// folders must exist. Identical changes that follow each other may count as one.
+// KilledAtChange works like KilledAt, but kills the child after a number of changes in folders. The folders must
+// exist. Identical changes that follow each other may count as one.
 func KilledAtChange(t *testing.T, variable, value string, folders []string, changes, none int) (last int) {
 	t.Helper()
 	fd, err := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)

@@ -4,8 +4,8 @@ package testenv
 
 import "testing"
 
-// KilledAtChange is like KilledAt, because folders can't be watched here. It kills the child after a
-// number of lines that grows with changes.
+// KilledAtChange works like KilledAt, because folders can't be watched here. It kills the child after a number of
+// lines that grows with changes.
 func KilledAtChange(t *testing.T, variable, value string, _ []string, changes, none int) (last int) {
 	t.Helper()
 	return KilledAt(t, variable, value, 1+changes/8, none)

@@ -31,8 +31,8 @@ func CheckLeaks(t testing.TB) {
 	t.Cleanup(func() { before.Check(t) })
 }
 
-// CheckGoroutines is like CheckLeaks, but checks goroutines only. It is for tests whose processes and
-// files belong to something that outlives the test.
+// CheckGoroutines works like CheckLeaks, but checks goroutines only. It is for tests whose processes and files belong
+// to something that outlives the test.
 func CheckGoroutines(t testing.TB, ignored ...goleak.Option) {
 	t.Helper()
 	before := Resources{goroutines: append(ignored, goleak.IgnoreCurrent())}

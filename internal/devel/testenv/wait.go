@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Patience is the timeout of every wait in tests. It only ends tests that hang. It is long, and no
-// test uses a shorter one, because tests must not depend on the speed of the machine.
+// Patience bounds the time of every wait in tests. It only ends tests that hang. It is long, and no test uses a
+// shorter one, because tests must not depend on the speed of the machine.
 const Patience = 5 * time.Minute
 
-// pollInterval is the interval at which Poll calls done. The first few intervals are shorter.
+// pollInterval sets the interval at which Poll calls done. The first few intervals are shorter.
 const pollInterval = 10 * time.Millisecond
 
 // WaitUntil waits until done returns true. After Patience it ends the test as failed. what completes

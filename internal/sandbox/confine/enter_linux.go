@@ -36,8 +36,8 @@ func Enter(harness func(profile string) map[string][]byte) error {
 	return told(plan.enter(harness))
 }
 
-// EnterContained is Enter for the first process of a container or a virtual machine. plan is a Plan as JSON. The
-// process restricts itself further than its container does.
+// EnterContained works like Enter for the first process of a container or a virtual machine. plan is a Plan as JSON.
+// The process restricts itself further than its container does.
 func EnterContained(plan string) error {
 	p := Plan{}
 	if err := json.Unmarshal([]byte(plan), &p); err != nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listenerDescriptor is the descriptor over which a child with a network sends its listener.
+// listenerDescriptor gives the descriptor over which a child with a network sends its listener.
 const listenerDescriptor = 4
 
 // openNetwork begins to listen in the network namespace of this process, which has nothing

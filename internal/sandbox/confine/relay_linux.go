@@ -60,7 +60,7 @@ func (p *Plan) listener() (net.Listener, error) {
 	return net.FileListener(f)
 }
 
-// relayed is the guest process of a relay.
+// relayed represents the guest process of a relay.
 type relayed struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser

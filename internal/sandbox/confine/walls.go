@@ -19,11 +19,11 @@ const Argument = "walls"
 // are for the guest.
 const ContainedArgument = "contained"
 
-// ProgramPath is the path of this program in the root of a container or a virtual machine. A relay starts it again
+// ProgramPath gives the path of this program in the root of a container or a virtual machine. A relay starts it again
 // from there.
 const ProgramPath = "/retort"
 
-// RingPath is the path in a container of the memory that its guest shares with the engine (package shm).
+// RingPath gives the path in a container of the memory that its guest shares with the engine (package shm).
 const RingPath = "/ring"
 
 // Shares reports whether the guest of a profile can use that memory.
@@ -31,10 +31,10 @@ func Shares(profile string) bool {
 	return shm.Supported && (profile == "quickjs" || profile == "python")
 }
 
-// planDescriptor is the descriptor from which a child reads its Plan.
+// planDescriptor gives the descriptor from which a child reads its Plan.
 const planDescriptor = 3
 
-// ProxyPort is the port on a confined program's loopback address where its proxy listens. Nothing else is in its
+// ProxyPort gives the port on a confined program's loopback address where its proxy listens. Nothing else is in its
 // network.
 const ProxyPort = 3128
 
@@ -43,20 +43,21 @@ type Plan struct {
 	// Profile names the system calls that stay: "quickjs", "python", "node",
 	// "bun", "deno", "command", "machine".
 	Profile string
-	// Argv is the command line of the interpreter to become. If it is empty, this process itself continues.
+	// Argv gives the command line of the interpreter to become. If it is empty, this process itself continues.
 	Argv []string
-	// Env is the whole environment of the interpreter.
+	// Env holds the whole environment of the interpreter.
 	Env []string
 	// Mounts lists the contents of the file system, apart from the harness, /tmp and a few devices. All of it is
 	// read-only unless a Mount says otherwise.
 	Mounts []Mount
-	// Harness is the path at which the files of the guest's harness appear.
+	// Harness gives the path at which the files of the guest's harness appear.
 	Harness string
-	// Tmp is the size of /tmp in bytes. If it is 0, there is no /tmp.
+	// Tmp sets the size of /tmp in bytes. If it is 0, there is no /tmp.
 	Tmp int64
 	// Proc mounts a /proc that shows only the processes inside the sandbox.
 	Proc bool
-	// User is the user and group id to change to in the user namespace after the rest is set up. 0 means no change.
+	// User gives the user and group id to change to in the user namespace after the rest is set up. 0 means no
+	// change.
 	User int
 	// Data bounds the memory that the process may map, in bytes, and Seconds its processor time. With 0, the parent
 	// sets them when a program arrives.
@@ -71,7 +72,7 @@ type Plan struct {
 	// Weak leaves out the namespaces and with them the file system: only Landlock, the filter of system calls and the
 	// limits remain.
 	Weak bool
-	// Keep is the number of descriptors after that of the plan that stay open for the interpreter. It must not be
+	// Keep sets the number of descriptors after that of the plan that stay open for the interpreter. It must not be
 	// combined with Network.
 	Keep int
 	// Serves lets the interpreter listen on unix sockets in its /tmp and restrict its own system calls further. It
@@ -81,10 +82,10 @@ type Plan struct {
 	// Contained is set, the memory is the file at RingPath, if that exists. Otherwise it is the descriptor after that
 	// of the plan, which Keep must include. Ring must not be combined with Network.
 	Ring bool
-	// RingAt is the offset in the file at which the memory begins, in bytes. The descriptor is positioned there.
+	// RingAt gives the offset in the file at which the memory begins, in bytes. The descriptor is positioned there.
 	RingAt int64
-	// Contained is set for the first process of a container or a virtual machine whose file system is already
-	// complete. No root is built then. Landlock is used if the kernel has it, for the Mounts if there are any.
+	// Contained marks the first process of a container or a virtual machine whose file system is already complete. No
+	// root is built then. Landlock is used if the kernel has it, for the Mounts if there are any.
 	Contained bool
 }
 
@@ -130,7 +131,7 @@ type Identity struct {
 	Size, Changed int64 // Changed is the time of the last change of any kind, in nanoseconds
 }
 
-// Failure is a step of the confinement that failed. The child writes it to standard error.
+// Failure represents a step of the confinement that failed. The child writes it to standard error.
 type Failure struct {
 	Step string // "user namespace", "mount /proc", …
 	Err  error

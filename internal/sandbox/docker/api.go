@@ -18,7 +18,7 @@ import (
 const (
 	// newest is the version of the Engine API that this package was written for.
 	newest = "1.51"
-	// answering is the timeout of requests that the daemon answers at once.
+	// answering bounds the time of requests that the daemon answers at once.
 	answering = 15 * time.Second
 	// maxAnswer bounds how much of an answer is read, in bytes.
 	maxAnswer = 16 << 20
@@ -36,7 +36,7 @@ func newAPI(a address) *api {
 	return &api{address: a, client: &http.Client{Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute, Proxy: nil}}}
 }
 
-// failure is an answer with an error status.
+// failure represents an answer with an error status.
 type failure struct {
 	status  int
 	message string
@@ -114,7 +114,7 @@ func (a *api) call(ctx context.Context, method, path string, query url.Values, i
 	return a.longCall(ctx, method, path, query, in, out)
 }
 
-// longCall is like call but has no timeout except that of ctx.
+// longCall works like call but has no timeout except that of ctx.
 func (a *api) longCall(ctx context.Context, method, path string, query url.Values, in, out any) error {
 	var body io.Reader
 	kind := ""

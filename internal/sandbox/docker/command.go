@@ -19,7 +19,7 @@ import (
 const (
 	// commandProfile returns the allow list of system calls for containers of commands.
 	commandProfile = "command"
-	// spare is the number of bytes that a command may map beyond the memory that it may use.
+	// spare sets the number of bytes that a command may map beyond the memory that it may use.
 	spare = 1 << 30
 )
 

@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	// nobody is the user that programs run as. It owns nothing.
+	// nobody identifies the user that programs run as. It owns nothing.
 	nobody = 65534
-	// temporary is the size of /tmp for interpreters, in bytes. It counts as memory.
+	// temporary sets the size of /tmp for interpreters, in bytes. It counts as memory.
 	temporary = 64 << 20
-	// beside is the memory in bytes that a guest needs in addition to the program's own. kernelMemory is what a
+	// beside gives the memory in bytes that a guest needs in addition to the program's own. kernelMemory is what a
 	// gVisor kernel needs on top.
 	beside       = 96 << 20
 	kernelMemory = 128 << 20
@@ -38,24 +38,24 @@ const (
 	threads     = 64
 	// builtinThreads bounds the threads of the built-in guest. It needs fewer.
 	builtinThreads = 32
-	// kernelThreads is the number of threads that gVisor has in addition to the program's.
+	// kernelThreads sets the number of threads that gVisor has in addition to the program's.
 	kernelThreads = 512
-	// lull is the time that a container may take to exit after its input was closed.
+	// lull bounds the time that a container may take to exit after its input was closed.
 	lull = 300 * time.Millisecond
-	// hearing is how long, in seconds, the daemon waits for the exit event when it finds that the process to kill is
-	// already gone. A daemon that does not wait forgets the container and leaves its shim behind, with control groups
-	// and folders.
+	// hearing sets how long, in seconds, the daemon waits for the exit event when it finds that the process to kill
+	// is already gone. A daemon that does not wait forgets the container and leaves its shim behind, with control
+	// groups and folders.
 	hearing = 10
-	// starting is the timeout for creating and starting a container. On a busy machine this takes far longer than
+	// starting bounds the time of creating and starting a container. On a busy machine this takes far longer than
 	// other requests.
 	starting = time.Minute
-	// asking is how long the daemon may take to confirm that it waits for a container's removal. A daemon that does
-	// not confirm is not waited for any longer.
+	// asking bounds the time that the daemon may take to confirm that it waits for a container's removal. A daemon
+	// that does not confirm is not waited for any longer.
 	asking = time.Second
-	// draining is the time in which the last output of a container must arrive after its end. The daemon closes the
+	// draining sets the time in which the last output of a container must arrive after its end. The daemon closes the
 	// connection after that output.
 	draining = 5 * time.Second
-	// ending is the time that the daemon may take to remove a container.
+	// ending bounds the time that the daemon may take to remove a container.
 	ending = 20 * time.Second
 )
 
@@ -74,7 +74,7 @@ func profile(runtime string) (string, error) {
 	return string(data), err
 }
 
-// create is the request for a new container.
+// create represents the request for a new container.
 type create struct {
 	Image           string
 	Entrypoint      []string
@@ -119,7 +119,7 @@ type hostConfig struct {
 	Mounts         []mount `json:",omitempty"`
 }
 
-// mount is a file of the machine that a container can write.
+// mount represents a file of the machine that a container can write.
 type mount struct {
 	Type, Source, Target string
 }
@@ -214,7 +214,7 @@ func (d *daemon) room(m *image, l core.Limits) int64 {
 	return most
 }
 
-// container is one running container.
+// container represents one running container.
 type container struct {
 	backend *backend
 	daemon  *daemon

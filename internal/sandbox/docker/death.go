@@ -23,7 +23,7 @@ const (
 	exitHint    = "a program ends with its last statement, not by ending its process; " + effects
 	restartHint = effects + "; run it again, in smaller steps"
 	daemonHint  = "see that the daemon runs: sudo systemctl status docker; " + effects
-	// tardy is the longest delay between the end of a container and the event that it ran out of memory.
+	// tardy sets the longest delay between the end of a container and the event that it ran out of memory.
 	tardy = 250 * time.Millisecond
 )
 

@@ -41,7 +41,7 @@ type Options struct {
 	// Guest is the guest binary with its arguments. Empty means this binary with the argument "guest". It must be
 	// statically linked for Linux.
 	Guest []string
-	// Host is the address of the daemon, as unix:///path. Empty means to look for it.
+	// Host gives the address of the daemon, as unix:///path. Empty means to look for it.
 	Host string
 	// Runtime is the daemon's name for the container runtime: "runc", "runsc", … Empty means runsc if the daemon has
 	// it, else the daemon's default.
@@ -51,14 +51,14 @@ type Options struct {
 	// Images maps runtimes to images, as NAME@sha256:DIGEST. For an interpreter without one, the image is built from
 	// this machine's files.
 	Images map[string]string
-	// Dir is the folder with a file that shows that this engine is alive. Several engines may share it: what dead
+	// Dir names the folder with a file that shows that this engine is alive. Several engines may share it: what dead
 	// engines left behind is removed. Empty means a folder among the system's temporary files.
 	Dir string
-	// Warm is the number of containers that wait for programs, and MaxWarm the number under load: see warmpool.Kind.
-	// Ahead starts them before the first request.
+	// Warm sets the number of containers that wait for programs, and MaxWarm the number under load: see
+	// warmpool.Kind. Ahead starts them before the first request.
 	Warm, MaxWarm int
 	Ahead         bool
-	// Limits are the limits that most programs have.
+	// Limits holds the limits that most programs have.
 	Limits core.Limits
 	// Interpreters lists the runtimes other than the built-in one.
 	Interpreters []interpreter.Interpreter
@@ -95,7 +95,7 @@ type bounds struct {
 	asking    time.Duration // to begin to wait for a container's end
 }
 
-// daemon is a daemon that has answered.
+// daemon represents a daemon that has answered.
 type daemon struct {
 	api      *api
 	runtime  string // what containers are asked to have; empty is its own choice

@@ -16,7 +16,7 @@ import (
 	"retort/internal/core"
 )
 
-// address is the address of a daemon.
+// address represents the address of a daemon.
 type address struct {
 	network, path string // "unix" and a path; "tcp" and a host with its port
 }

@@ -55,7 +55,7 @@ type image struct {
 	tag   string
 }
 
-// file is a file of an image.
+// file represents a file of an image.
 type file struct {
 	inside, source string // source is empty for data
 	data           []byte

@@ -139,11 +139,11 @@ func orphan(labels map[string]string) bool {
 	return dead(file)
 }
 
-// sweeping is the interval at which containers of dead engines are looked for.
+// sweeping sets the interval at which containers of dead engines are looked for.
 const sweeping = 10 * time.Minute
 
-// again is the delay of a second search after the first: an engine may have been killed while the daemon was making a
-// container for it.
+// again sets the delay of a second search after the first: an engine may have been killed while the daemon was making
+// a container for it.
 var again = []time.Duration{2 * time.Second, 8 * time.Second}
 
 // sweep removes the containers that dead engines left behind, and then the files that showed that they are dead.
@@ -198,7 +198,7 @@ func reap(ctx context.Context, a *api) (kept map[string]bool) {
 	return kept
 }
 
-// removing is the longest pause before another attempt to remove a container.
+// removing sets the longest pause before another attempt to remove a container.
 const removing = time.Second
 
 // remove ends a container and removes it. A daemon that still writes into the folder of a container

@@ -17,16 +17,16 @@ const (
 	// kernelFooting is the most memory that gVisor's kernel and a guest use together, including what a guest may use
 	// above its program's limit before it refuses more, in bytes.
 	kernelFooting = 64 << 20
-	// lookEvery is the interval at which the daemon is asked for the memory of a running program. A request costs the
-	// daemon some milliseconds.
+	// lookEvery sets the interval at which the daemon is asked for the memory of a running program. A request costs
+	// the daemon some milliseconds.
 	lookEvery = 250 * time.Millisecond
-	// stuck is how long a program may stay above its memory limit in all samples: its runtime may be about to collect
-	// garbage.
+	// stuck sets how long a program may stay above its memory limit in all samples: its runtime may be about to
+	// collect garbage.
 	stuck = 3 * lookEvery
-	// brief is the running time below which the memory of a program is not measured.
+	// brief sets the running time below which the memory of a program is not measured.
 	brief = 50 * time.Millisecond
-	// patience is how long the daemon may take to report the memory; some report once a second. lastPatience applies
-	// at the end of a program, where the caller waits for the result.
+	// patience bounds the time that the daemon may take to report the memory; some report once a second. lastPatience
+	// applies at the end of a program, where the caller waits for the result.
 	patience, lastPatience = 2 * time.Second, 20 * time.Millisecond
 )
 

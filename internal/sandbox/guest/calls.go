@@ -12,13 +12,13 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// target is the function that a call goes to, with its encoded frame head.
+// target represents the function that a call goes to, with its encoded frame head.
 type target struct {
 	wire.Call
 	head []byte // of its frames
 }
 
-// pending is a call that has no result yet.
+// pending represents a call that has no result yet.
 type pending struct {
 	target          *target
 	resolve, reject lib.TJSValue

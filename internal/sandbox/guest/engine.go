@@ -26,7 +26,7 @@ type engine struct {
 	rejected    int                  // rejections so far
 }
 
-// rejection is a rejected promise without a handler so far.
+// rejection represents a rejected promise without a handler so far.
 type rejection struct {
 	promise, reason lib.TJSValue
 	seq             int

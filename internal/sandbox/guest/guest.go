@@ -44,13 +44,14 @@ import (
 // to be only a guest, and Go's runtime is set to use few resources.
 func Main(in io.Reader, out io.Writer) error { return begin(in, out, options{}) }
 
-// MainRestored is Main for a guest whose whole machine is copied while it waits for a program. Each copy gets random
-// numbers of its own.
+// MainRestored works like Main for a guest whose whole machine is copied while it waits for a program. Each copy gets
+// random numbers of its own.
 func MainRestored(in io.Reader, out io.Writer) error {
 	return begin(in, out, options{restored: true})
 }
 
-// MainCompiled is Main for a guest that first receives the output of Compile, which saves most of its start time.
+// MainCompiled works like Main for a guest that first receives the output of Compile, which saves most of its start
+// time.
 func MainCompiled(in io.Reader, out io.Writer) error { return begin(in, out, options{compiled: true}) }
 
 // options are the settings of a guest before it has a program.
@@ -93,8 +94,8 @@ func (o options) prepare(conn *wire.Conn) (code modules, err error) {
 	return code, err
 }
 
-// beginPort is begin for a guest that reads its connection when it waits. In a virtual machine, Go collects garbage
-// only near the memory limit, which few programs reach, because the guest ends with the machine.
+// beginPort works like begin for a guest that reads its connection when it waits. In a virtual machine, Go collects
+// garbage only near the memory limit, which few programs reach, because the guest ends with the machine.
 func beginPort(p *port, o options) error {
 	code, err := o.prepare(p.conn)
 	if err != nil {

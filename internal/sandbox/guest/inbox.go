@@ -13,8 +13,8 @@ type inbox interface {
 	// take returns the first frame that has arrived; ok is false if there is none. open is false if the other side
 	// has closed the connection.
 	take() (f wire.Frame, ok, open bool)
-	// wait is like take, but waits for a frame until deadline, or without a bound if deadline is zero. The guest must
-	// have flushed its output before.
+	// wait works like take, but waits for a frame until deadline, or without a bound if deadline is zero. The guest
+	// must have flushed its output before.
 	wait(deadline time.Time) (f wire.Frame, ok, open bool)
 }
 

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// flushWithin is how long output and calls may wait in the guest while the program computes.
+	// flushWithin sets how long output and calls may wait in the guest while the program computes.
 	flushWithin = 5 * time.Millisecond
-	// lingering is how long calls that were not awaited may continue after the program has ended.
+	// lingering sets how long calls that were not awaited may continue after the program has ended.
 	lingering = time.Second
-	// firstCollection is the number of bytes allocated before the first search for garbage cycles.
+	// firstCollection sets the number of bytes allocated before the first search for garbage cycles.
 	firstCollection = 16 << 20
-	// ownMemory is the memory of the prelude, and of the report that the program's memory is used up, in bytes.
+	// ownMemory reserves memory for the prelude, and for the report that the program's memory is used up, in bytes.
 	ownMemory = 8 << 20
 )
 

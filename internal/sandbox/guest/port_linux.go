@@ -39,7 +39,7 @@ type port struct {
 // maxStash bounds the frames that are read while the port cannot write.
 const maxStash = 256
 
-// silent is how long a port waits without telling Go's scheduler, which would otherwise look for other work at each
+// silent sets how long a port waits without telling Go's scheduler, which would otherwise look for other work at each
 // call. There is none, because the guest has flushed its output. A longer wait is for something slow.
 const silent = 2 * time.Millisecond
 
@@ -325,7 +325,7 @@ func (p *port) await(deadline time.Time) error {
 	return p.poll(unix.POLLIN, deadline)
 }
 
-// awaitRing is await for a port with a ring.
+// awaitRing works like await for a port with a ring.
 func (p *port) awaitRing(deadline time.Time) error {
 	for !p.arrived() {
 		if p.ring.Await(deadline) || p.ring.Sleep() {

@@ -8,7 +8,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// port is a stub: ports are for virtual machines, whose kernel is Linux.
+// port does nothing on this system: ports are for virtual machines, whose kernel is Linux.
 type port struct {
 	channel
 	conn *wire.Conn

@@ -35,7 +35,7 @@ type backend struct {
 	spawner *procgroup.Spawner
 }
 
-// running is the path of the program that this process runs, even after an upgrade has replaced the file.
+// running gives the path of the program that this process runs, even after an upgrade has replaced the file.
 const running = "/proc/self/exe"
 
 // New makes a backend, which the caller must close. It starts and writes nothing before the first request.
@@ -123,7 +123,7 @@ func (b *backend) find() (string, error) {
 	return found, nil
 }
 
-// trialTime is how long the first container may take to become ready.
+// trialTime bounds the time that the first container may take to become ready.
 const trialTime = 20 * time.Second
 
 // look finds the capabilities by starting a container. It does not notice what is installed later.

@@ -19,7 +19,7 @@ import (
 // commandRoot begins the names of roots for commands.
 const commandRoot = "command-"
 
-// spare is the number of bytes that a command may map beyond the memory that it may use.
+// spare sets the number of bytes that a command may map beyond the memory that it may use.
 const spare = 1 << 30
 
 // buildCommand makes the root of a command: its own file, as it was looked at, and the

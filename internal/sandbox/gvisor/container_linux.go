@@ -22,24 +22,24 @@ import (
 )
 
 const (
-	// beside is the memory that a guest and its kernel need in addition to the program's own, in bytes.
+	// beside gives the memory that a guest and its kernel need in addition to the program's own, in bytes.
 	beside = 96 << 20
 	// relayMemory bounds the memory of a relay, in bytes. Most of it is data that waits in connections.
 	relayMemory = 96 << 20
 	lookEvery   = 20 * time.Millisecond
-	// over is the number of bytes by which a program may exceed its memory limit for at most the duration stuck. A
+	// over sets the number of bytes by which a program may exceed its memory limit for at most the duration stuck. A
 	// program whose runtime refuses it memory may catch the error and try for ever.
 	over  = 32 << 20
 	stuck = 750 * time.Millisecond
-	// ending is how long the processes of a container may take to exit.
+	// ending bounds the time that the processes of a container may take to exit.
 	ending = 5 * time.Second
-	// threads is the number of threads that gVisor itself may have, in addition to two for each thread of the
+	// threads sets the number of threads that gVisor itself may have, in addition to two for each thread of the
 	// program.
 	threads = 256
 )
 
-// container is a running gVisor container. Its process is `runsc run`, which starts the container's kernel and file
-// server. Both end with it.
+// container represents a running gVisor container. Its process is `runsc run`, which starts the container's kernel
+// and file server. Both end with it.
 type container struct {
 	dir     string
 	root    *root

@@ -14,18 +14,18 @@ const Name = "gvisor"
 
 // Options configure a backend.
 type Options struct {
-	// Guest is the path and the arguments of the guest program. It must speak package wire on its standard input and
-	// output and support confine.ContainedArgument. Empty means this binary with the argument "guest".
+	// Guest gives the path and the arguments of the guest program. It must speak package wire on its standard input
+	// and output and support confine.ContainedArgument. Empty means this binary with the argument "guest".
 	Guest []string
-	// Runsc is the path of runsc, or a name to look up in PATH. Empty means "runsc".
+	// Runsc gives the path of runsc, or a name to look up in PATH. Empty means "runsc".
 	Runsc string
-	// Dir is the folder for running containers. It is created if missing. Several engines may share it: what dead
+	// Dir names the folder for running containers. It is created if missing. Several engines may share it: what dead
 	// engines left behind is removed. Empty means a folder among the system's temporary files.
 	Dir string
-	// Warm is the number of containers that wait for programs after the first request, and MaxWarm the number under
+	// Warm sets the number of containers that wait for programs after the first request, and MaxWarm the number under
 	// load: see warmpool.Kind.
 	Warm, MaxWarm int
-	// Limits are the limits that most programs have.
+	// Limits holds the limits that most programs have.
 	Limits core.Limits
 	// Interpreters lists the runtimes that the machine may have.
 	Interpreters []interpreter.Interpreter

@@ -19,9 +19,9 @@ import (
 
 const (
 	guestPath = confine.ProgramPath // of this binary, in a container
-	// user is the user that programs run as. gVisor manages users itself, so the machine has no such user.
+	// user identifies the user that programs run as. gVisor manages users itself, so the machine has no such user.
 	user = 1000
-	// temporary is the size of /tmp for interpreters, in bytes. It counts as memory.
+	// temporary sets the size of /tmp for interpreters, in bytes. It counts as memory.
 	temporary = 64 << 20
 	files     = 256
 )

@@ -22,7 +22,7 @@ type Set struct {
 	missing []sandbox.MissingCommand
 }
 
-// Command is a command that programs can start.
+// Command represents a command that programs can start.
 type Command struct {
 	Name   string
 	Inside string           // where it lies in its sandbox
@@ -114,7 +114,7 @@ func (c *Command) Plan(args []string) confine.Plan {
 }
 
 const (
-	// temporary is the size of /tmp, in bytes. It counts as memory.
+	// temporary sets the size of /tmp, in bytes. It counts as memory.
 	temporary = 64 << 20
 	files     = 64
 )

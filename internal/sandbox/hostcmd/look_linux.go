@@ -40,7 +40,7 @@ type search struct {
 	scripts []script
 }
 
-// script is a file that begins with "#!".
+// script represents a file that begins with "#!".
 type script struct {
 	name, written, file string
 	line                string // the first, without #!

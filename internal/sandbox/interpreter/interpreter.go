@@ -17,7 +17,7 @@ import (
 	"retort/internal/core"
 )
 
-// Interpreter is a runtime that is installed on the machine, with the harness that turns it into a guest.
+// Interpreter represents a runtime that is installed on the machine, with the harness that turns it into a guest.
 type Interpreter struct {
 	Runtime string   // "python", "node", "bun", "deno"; also names the walls' profile
 	Command string   // path, or a name that is looked for in PATH
@@ -32,15 +32,15 @@ type Interpreter struct {
 	// Crashed reads its standard error after a crash of the program in file. It returns the line at which it crashed,
 	// or 0 if unknown, and whether the stack was too deep. It may be nil.
 	Crashed func(stderr, file string) (line int, deep bool)
-	// Proc is set if it does not run without a /proc.
+	// Proc reports whether it needs a /proc to run.
 	Proc bool
-	// Compiles is set if the harness supports the arguments with which it compiles itself and waits for the compiled
-	// form.
+	// Compiles reports whether the harness supports the arguments with which it compiles itself and waits for the
+	// compiled form.
 	Compiles bool
-	// Threads is the number of threads that it needs.
+	// Threads gives the number of threads that it needs.
 	Threads int
-	// Proxied is set if its programs reach the network through a proxy. The harness reads the proxy's address from
-	// HTTPS_PROXY and the path of the certificate authorities from SSL_CERT_FILE.
+	// Proxied reports whether its programs reach the network through a proxy. The harness reads the proxy's address
+	// from HTTPS_PROXY and the path of the certificate authorities from SSL_CERT_FILE.
 	Proxied bool
 }
 

@@ -11,7 +11,7 @@ type Network struct {
 	Certificates string // a file with authorities, PEM; the machine's if empty
 }
 
-// CertificatesPath is the path of the certificate authorities in a sandbox.
+// CertificatesPath gives the path of the certificate authorities in a sandbox.
 const CertificatesPath = "/etc/ssl/certs/ca-certificates.crt"
 
 // bundles lists the files in which systems keep the certificate authorities that they trust.

@@ -21,14 +21,14 @@ import (
 
 const (
 	greeting = 10 * time.Second // in which a child must be ready
-	// brief is the running time below which the peak memory of a program is assumed to be the child's before.
+	// brief sets the running time below which the peak memory of a program is assumed to be the child's before.
 	// Measuring it would take as long as the program.
 	brief = 5 * time.Millisecond
 
 	helperThreads = 128
 )
 
-// child is one child process.
+// child represents one child process.
 type child struct {
 	cmd      *exec.Cmd
 	pipes    *pipes

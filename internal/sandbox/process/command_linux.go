@@ -125,7 +125,7 @@ func (b *Backend) command(whole context.Context, k *kind, c sandbox.Command, lim
 // errFull is the reason for ending a command that fills the workspace.
 var errFull = errors.New("the workspace is full (resourceLimits.disk)")
 
-// measureEvery is the interval at which writable folders are measured. A command can exceed the quota by what it
+// measureEvery sets the interval at which writable folders are measured. A command can exceed the quota by what it
 // writes in this time.
 const measureEvery = 250 * time.Millisecond
 

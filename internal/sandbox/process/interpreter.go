@@ -14,14 +14,14 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// Interpreter is a runtime that is installed on the machine. Its name is also the name of its confinement profile.
-// Its harness is what confine.Enter receives in the child.
+// Interpreter represents a runtime that is installed on the machine. Its name is also the name of its confinement
+// profile. Its harness is what confine.Enter receives in the child.
 type Interpreter = interpreter.Interpreter
 
 const (
 	// maxDescriptors bounds the descriptors of an interpreter.
 	maxDescriptors = 256
-	// temporary is the size of /tmp, in bytes. It counts as memory.
+	// temporary sets the size of /tmp, in bytes. It counts as memory.
 	temporary = 64 << 20
 )
 

@@ -18,8 +18,8 @@ type kind struct {
 	pool    *warmpool.Pool[*child]
 	// harness is the compiled harness. It is nil if the guest cannot compile it.
 	harness *compiledHarness
-	// native is set if only the kernel and the confinement restrict programs of this runtime, which could otherwise
-	// do what any process can.
+	// native reports whether only the kernel and the confinement restrict programs of this runtime, which could
+	// otherwise do what any process can.
 	native bool
 	// exhausted reports whether the runtime's standard error says that it ran out of memory.
 	exhausted func(stderr string) bool

@@ -20,14 +20,14 @@ const (
 	// limit, the shorter it is. fastest is the number of bytes that a process is assumed to fill in a nanosecond.
 	lookMost, lookLeast = 20 * time.Millisecond, time.Millisecond
 	fastest             = 4
-	// computedEvery is the interval at which the processor time is read.
+	// computedEvery sets the interval at which the processor time is read.
 	computedEvery = 100 * time.Millisecond
-	// stuck is how long a child may be unable to map more memory before it is killed.
+	// stuck sets how long a child may be unable to map more memory before it is killed.
 	stuck = 500 * time.Millisecond
-	// beside is the memory that a process may use in addition to its baseline and the program's limit, in bytes:
+	// beside gives the memory that a process may use in addition to its baseline and the program's limit, in bytes:
 	// garbage that its runtime has not collected yet, and copies of data that it sends and receives.
 	beside = 64 << 20
-	// spare is the number of bytes that a process may map beyond its resident memory: stacks of threads, and the
+	// spare sets the number of bytes that a process may map beyond its resident memory: stacks of threads, and the
 	// large blocks of an allocator. helperSpare is the same for a process that is not a guest.
 	spare, helperSpare = 256 << 20, 1 << 30
 )

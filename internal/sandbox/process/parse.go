@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// parseTime is how long a child may take to parse one program.
+	// parseTime bounds the time that a child may take to parse one program.
 	parseTime = 5 * time.Second
-	// parsedFor is how long a child that has parsed a program waits to run it. maxParsed bounds these children.
+	// parsedFor sets how long a child that has parsed a program waits to run it. maxParsed bounds these children.
 	parsedFor = 2 * time.Second
 	maxParsed = 8
-	// longCode is the size in bytes from which parsing and checking a program take noticeable time on two cores.
+	// longCode sets the size in bytes from which parsing and checking a program take noticeable time on two cores.
 	// longBreather is how long the pool then waits before it starts another child.
 	longCode     = 16 << 10
 	longBreather = 60 * time.Millisecond
@@ -59,7 +59,7 @@ func (b *Backend) Parse(ctx context.Context, runtime, code string) (core.Parsed,
 	}}, nil
 }
 
-// outcome is the result of compiling.
+// outcome represents the result of compiling.
 type outcome struct {
 	told json.RawMessage
 	err  error

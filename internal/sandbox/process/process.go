@@ -44,17 +44,17 @@ type Options struct {
 	// Command starts a guest that speaks package wire on its standard input and output. Empty means this binary with
 	// the argument "guest". With an additional first argument "walls" it must call confine.Enter first.
 	Command []string
-	// Compiles is set if Command supports CompileArgument and CompiledArgument.
+	// Compiles reports whether Command supports CompileArgument and CompiledArgument.
 	Compiles bool
-	// Warm is the number of children that wait for programs under low load. Zero means 2; a negative number means
+	// Warm sets the number of children that wait for programs under low load. Zero means 2; a negative number means
 	// none.
 	Warm int
-	// MaxWarm is the number of children that may wait under load. Zero means 8.
+	// MaxWarm sets the number of children that may wait under load. Zero means 8.
 	MaxWarm int
 	// Once is set if only one program is expected: a child that is taken is not replaced. Lazy is set if none is
 	// expected: no child is started before the first request.
 	Once, Lazy bool
-	// Limits are the limits that most programs have. They are set for waiting children. Zero fields mean the
+	// Limits holds the limits that most programs have. They are set for waiting children. Zero fields mean the
 	// defaults.
 	Limits core.Limits
 	// Fallback says what may run without full confinement.
@@ -252,7 +252,7 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox,
 	return sandbox, nil
 }
 
-// haveSoon is Capabilities with a context, for callers that may stop waiting for what it tries.
+// haveSoon works like Capabilities with a context, for callers that may stop waiting for what it tries.
 func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	select {
 	case <-b.looked:

@@ -74,7 +74,7 @@ func (s *childSandbox) begin(cancel context.CancelCauseFunc) error {
 	return nil
 }
 
-// lull is how long an idle child stays before it exits. Tearing it down takes a processor that the reader of the
+// lull sets how long an idle child stays before it exits. Tearing it down takes a processor that the reader of the
 // answer needs. It is shorter than the pool's pause, so that the child is gone before the next one is started.
 const lull = 5 * time.Millisecond
 

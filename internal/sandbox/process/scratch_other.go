@@ -2,7 +2,7 @@
 
 package process
 
-// scratch is a stub: interpreters without full confinement exist only on Linux.
+// scratch does nothing on this system: interpreters without full confinement exist only on Linux.
 type scratch struct{ dir string }
 
 func newScratch() (scratch, error) { return scratch{}, nil }

@@ -58,7 +58,7 @@ var home = sync.OnceValues(func() (string, error) {
 	return string(own), err
 })
 
-// lingering is how long to wait for processes of killed engines. The kernel may have signalled them already, but they
+// lingering bounds the wait for processes of killed engines. The kernel may have signalled them already, but they
 // take a while to end.
 const lingering = 3 * time.Second
 

@@ -10,9 +10,9 @@ import (
 
 // There are no control groups here.
 type (
-	// Groups is a stub: control groups exist only on Linux.
+	// Groups does nothing on this system: control groups exist only on Linux.
 	Groups struct{}
-	// Group is a stub: control groups exist only on Linux.
+	// Group does nothing on this system: control groups exist only on Linux.
 	Group struct{}
 )
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// maxHead is the number of bytes that a Head keeps.
+// maxHead sets the number of bytes that a Head keeps.
 const maxHead = 8 << 10
 
 // Head is a writer that keeps the first bytes of a guest's standard error: the message of a crash precedes its stack

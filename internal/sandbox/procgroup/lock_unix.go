@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// inherited is how long Abandoned waits for the lock of a dead engine, which its children may have inherited.
+// inherited sets how long Abandoned waits for the lock of a dead engine, which its children may have inherited.
 const inherited = 2 * time.Second
 
 // Abandoned tries to take the exclusive lock (flock) of a file and reports whether it succeeded. It fails while the

@@ -85,7 +85,7 @@ func Started(t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.Command) 
 	return startedWith(t.Context(), t, b, l, c, func() {})
 }
 
-// startedWith is like Started, but runs the program with ctx and calls starting just before it starts the command.
+// startedWith works like Started, but runs the program with ctx and calls starting just before it starts the command.
 func startedWith(ctx context.Context, t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.Command, starting func()) (sandbox.Ended, *core.Error, sandbox.Report) {
 	t.Helper()
 	l = l.Or(core.Limits{Timeout: hang}).Or(core.DefaultLimits())

@@ -43,8 +43,8 @@ const (
 	afterCall         // while it runs on after its call was answered
 )
 
-// busyFor is how long a program runs on after its call before a test ends it. The outcome does not
-// depend on the value.
+// busyFor sets how long a program runs on after its call before a test ends it. The outcome does not depend on the
+// value.
 const busyFor = 30 * time.Millisecond
 
 // ending returns a Host that calls do when the program has made a call: while the call is under way,

@@ -25,16 +25,16 @@ func Run(t *testing.T, runtime string, newBackend func(t *testing.T) sandbox.Bac
 	RunSlow(t, runtime, 1, newBackend)
 }
 
-// RunSlow is Run for a backend whose processor is emulated and therefore slower by a factor than the machine's. Time
-// limits are multiplied by the factor. On such a backend, a program that catches every out-of-memory error of its
-// runtime ends by its timeout. Everything else must be as on other backends.
+// RunSlow works like Run for a backend whose processor is emulated and therefore slower by a factor than the
+// machine's. Time limits are multiplied by the factor. On such a backend, a program that catches every out-of-memory
+// error of its runtime ends by its timeout. Everything else must be as on other backends.
 func RunSlow(t *testing.T, runtime string, factor int, newBackend func(t *testing.T) sandbox.Backend) {
 	RunPart(t, runtime, factor, newBackend)
 }
 
-// RunPart is like RunSlow, but runs only the tests with the given names. It is for a backend that
-// differs only in what these tests cover from one that passes all tests. It runs all tests if there
-// are no names or RETORT_FULL is set.
+// RunPart works like RunSlow, but runs only the tests with the given names. It is for a backend that differs only in
+// what these tests cover from one that passes all tests. It runs all tests if there are no names or RETORT_FULL is
+// set.
 func RunPart(t *testing.T, runtime string, factor int, newBackend func(t *testing.T) sandbox.Backend, names ...string) {
 	s := &suite{runtime: runtime, newBackend: func(*testing.T) sandbox.Backend { return newBackend(t) }, slower: factor}
 	tests := s.tests()
@@ -96,7 +96,8 @@ type suite struct {
 	shared sandbox.Backend // for all tests that do not change it; nil if none is open
 }
 
-// text is one program in JavaScript and in Python. It is empty for a language in which the test does not apply.
+// text represents one program in JavaScript and in Python. It is empty for a language in which the test does not
+// apply.
 type text struct{ js, py string }
 
 // in returns the program in the language of the suite's runtime.
@@ -119,7 +120,7 @@ func (e ends) on(runtime string) (end string, known bool) {
 	return "", false
 }
 
-// hang is the timeout of a program that is expected to end by itself.
+// hang bounds the time of a program that is expected to end by itself.
 const hang = testenv.Patience
 
 // backend returns the backend that all tests share that do not change it. The first call makes it.

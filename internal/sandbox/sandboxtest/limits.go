@@ -16,7 +16,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// limited is a program that must reach a limit.
+// limited represents a program that must reach a limit.
 type limited struct {
 	name   string
 	code   text
@@ -24,8 +24,8 @@ type limited struct {
 	status core.Status
 	// except lists the runtimes on which it ends otherwise: with a status, or with an error kind that is not a limit.
 	except ends
-	// stays is set if the program stays at its memory limit. Backends stronger than a process, such as containers,
-	// watch memory from outside and may end it for that.
+	// stays reports whether the program stays at its memory limit. Backends stronger than a process, such as
+	// containers, watch memory from outside and may end it for that.
 	stays bool
 	// skip lists the runtimes, separated by spaces, on which the program runs only if RETORT_FULL is
 	// set. It may contain emulated, for programs that compute for long.

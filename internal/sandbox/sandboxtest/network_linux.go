@@ -17,7 +17,7 @@ import (
 	"retort/internal/sandbox"
 )
 
-// proxyPort is the port on the loopback device where programs with a network find the proxy.
+// proxyPort gives the port on the loopback device where programs with a network find the proxy.
 const proxyPort = 3128
 
 // connecting tries to connect to an IPv4 address. A successful connection is held until the other side sends
@@ -88,8 +88,8 @@ func (p *proxying) ServeConn(ctx context.Context, conn net.Conn) {
 	_, _ = io.Copy(conn, conn)
 }
 
-// NetworkedEscapes is Escapes for a guest of b whose programs have a network. One more way is open. It leads to the
-// Host, or to nothing if the Host is not a Proxy. leftOut is as for Escapes.
+// NetworkedEscapes works like Escapes for a guest of b whose programs have a network. One more way is open. It leads
+// to the Host, or to nothing if the Host is not a Proxy. leftOut is as for Escapes.
 func NetworkedEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...string) {
 	t.Helper()
 	h := &proxying{HostFunc: echo}

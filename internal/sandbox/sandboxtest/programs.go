@@ -11,7 +11,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// programsAtOnce is the number of programs that run concurrently.
+// programsAtOnce sets the number of programs that run concurrently.
 const programsAtOnce = 8
 
 // Programs runs the programs of package guesttest on one runtime of a backend. It checks that each ends in every
@@ -23,7 +23,7 @@ const programsAtOnce = 8
 // add to a guest is the same for every program.
 func Programs(t *testing.T, b sandbox.Backend, runtime string) { ProgramsSlow(t, b, runtime, 1) }
 
-// ProgramsSlow is Programs for an emulated processor: see RunSlow.
+// ProgramsSlow works like Programs for an emulated processor: see RunSlow.
 func ProgramsSlow(t *testing.T, b sandbox.Backend, runtime string, factor int) {
 	s := &suite{runtime: runtime, slower: factor}
 	of, part := 2, 0

@@ -36,13 +36,13 @@ type backend struct {
 	spawner *procgroup.Spawner
 }
 
-// kept is an image with the folder of its saved machine.
+// kept represents an image with the folder of its saved machine.
 type kept struct {
 	*image
 	dir string
 }
 
-// running is the path of the program that this process runs, even after an upgrade has replaced the file.
+// running gives the path of the program that this process runs, even after an upgrade has replaced the file.
 const running = "/proc/self/exe"
 
 // New makes a backend, which the caller must close. It starts and writes nothing before the first request.

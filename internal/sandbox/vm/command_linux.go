@@ -25,11 +25,11 @@ const (
 	// forCommands takes the place of a runtime in the name of the machine that is copied for each command. The copy
 	// is told which command to run.
 	forCommands = "commands"
-	// spare is the number of bytes that a command may map beyond the memory that it may use.
+	// spare sets the number of bytes that a command may map beyond the memory that it may use.
 	spare = 1 << 30
 )
 
-// order is the order that a machine receives, with the sources of its files.
+// order represents the order that a machine receives, with the sources of its files.
 type order struct {
 	vminit.Order
 	command *hostcmd.Command

@@ -19,9 +19,9 @@ const (
 	// Where the sockets are that Firecracker makes, behind its walls.
 	apiPath, vsockPath = "/tmp/api", "/tmp/vsock"
 	statePath          = "/machine/state"
-	// guestCID is the address of the machine. All machines have the same, each on a vsock of its own.
+	// guestCID gives the address of the machine. All machines have the same, each on a vsock of its own.
 	guestCID = 3
-	// little is the size of Firecracker's temporary folder, in bytes, and bounds the files that it may write there.
+	// little sets the size of Firecracker's temporary folder, in bytes, and bounds the files that it may write there.
 	// The folder holds only sockets.
 	little = 1 << 20
 	// firecrackerLine is the kernel's command line. It does not need most options of QEMU's, because the processor is

@@ -31,13 +31,13 @@ const (
 	lockFile    = "lock"
 	prefix      = "machine-"
 	making      = "making-"
-	// temporary is the size of /tmp for interpreters, in bytes. It counts as memory.
+	// temporary sets the size of /tmp for interpreters, in bytes. It counts as memory.
 	temporary = 64 << 20
-	// otherMachines is the number of saved machines of a runtime that are kept in addition to the one in use, for
+	// otherMachines sets the number of saved machines of a runtime that are kept in addition to the one in use, for
 	// engines of another version or with another interpreter. forgotten is how long they are kept without being used.
 	otherMachines = 2
 	forgotten     = 7 * 24 * time.Hour
-	// bootTime is how long a machine may take from its start until its guest is idle. Time in which it waits for a
+	// bootTime sets how long a machine may take from its start until its guest is idle. Time in which it waits for a
 	// processor does not count.
 	bootTime = 4 * time.Minute
 )
@@ -322,7 +322,7 @@ func (b *backend) tell(what string) {
 	}
 }
 
-// once is like sync.OnceValues, but calls f again after an error and when the value is no longer valid.
+// once works like sync.OnceValues, but calls f again after an error and when the value is no longer valid.
 func once[T any](valid func(T) bool, f func() (T, error)) func() (T, error) {
 	var mu sync.Mutex
 	var value T

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// kernel is a kernel for machines, with the modules that it needs.
+// kernel represents a kernel for machines, with the modules that it needs.
 type kernel struct {
 	vmlinuz string
 	dir     string // of its modules

@@ -12,7 +12,7 @@ import (
 const (
 	kvm    = "/dev/kvm"
 	timing = "timing"
-	// gain is the factor by which a machine must start faster with KVM for KVM to be used.
+	// gain sets the factor by which a machine must start faster with KVM for KVM to be used.
 	gain = 2
 )
 

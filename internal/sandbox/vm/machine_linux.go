@@ -25,18 +25,18 @@ import (
 )
 
 const (
-	// beside is the memory that a guest and its kernel need in addition to the program's own, and QEMU for translated
-	// code, in bytes.
+	// beside gives the memory that a guest and its kernel need in addition to the program's own, and QEMU for
+	// translated code, in bytes.
 	beside    = 128<<20 + translated<<20
 	lookEvery = 20 * time.Millisecond
 	ending    = 5 * time.Second
-	// lastWords is how long a machine whose guest has gone may take to report the reason.
+	// lastWords bounds the time that a machine whose guest has gone may take to report the reason.
 	lastWords = 2 * time.Second
 	// threads bounds the threads of QEMU.
 	threads = 64
 )
 
-// vm is a running virtual machine with the process of its monitor.
+// vm represents a running virtual machine with the process of its monitor.
 type vm struct {
 	*ports
 	image   *image

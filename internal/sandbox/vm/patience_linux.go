@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// mostPatience is the factor by which a machine may exceed its bound while it waits for a processor.
+	// mostPatience sets the factor by which a machine may exceed its bound while it waits for a processor.
 	mostPatience = 5
 	askEvery     = 250 * time.Millisecond
 )

@@ -28,7 +28,7 @@ const (
 	// memory is the minimum memory of a machine, in bytes. itself is the part of it for the kernel, the archive and
 	// the runtime. The host provides only the memory that a machine uses.
 	memory, itself = 2 << 30, 1 << 30
-	// translated is the size of QEMU's buffer for translated code, in MB.
+	// translated sets the size of QEMU's buffer for translated code, in MB.
 	translated = 128
 	// serial is the serial device. It has only three ports, because Linux checks all possible ports at each
 	// interrupt. The first port is reserved for consoles.

@@ -20,9 +20,9 @@ const (
 	// copy is in a file whose name begins with ringPrefix. It is locked until the copy has opened it.
 	ringFile   = "ring"
 	ringPrefix = ringFile + "-"
-	// gap is the address at which the memory of a machine is interrupted; the rest of it is mapped elsewhere.
+	// gap gives the address at which the memory of a machine is interrupted; the rest of it is mapped elsewhere.
 	gap = 3 << 30
-	// unlocked is the time in which such a file is locked after its creation.
+	// unlocked sets the time in which such a file is locked after its creation.
 	unlocked = time.Second
 )
 

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketsAppear is how long Firecracker may take to create its sockets, apart from other work.
+// socketsAppear bounds the time that Firecracker may take to create its sockets, apart from other work.
 const socketsAppear = 20 * time.Second
 
 // dial connects to a socket that the monitor has created in its confinement. It rejects a socket of any other
@@ -129,7 +129,7 @@ func (p *ports) api(ctx context.Context) (*api, error) {
 
 func (a *api) close() { _ = a.conn.Close() }
 
-// request is a request to Firecracker.
+// request represents a request to Firecracker.
 type request struct {
 	method, path string
 	body         any

@@ -21,26 +21,26 @@ const Name = "vm"
 
 // Options configure a backend.
 type Options struct {
-	// Guest is the path and the arguments of the guest program. It must speak package wire on its standard input and
-	// output and support vminit.Argument and confine.Argument. Empty means this binary with the arguments "guest
+	// Guest gives the path and the arguments of the guest program. It must speak package wire on its standard input
+	// and output and support vminit.Argument and confine.Argument. Empty means this binary with the arguments "guest
 	// restored".
 	Guest []string
-	// QEMU is the path of QEMU, or a name to look up in PATH. Empty means "qemu-system-x86_64".
+	// QEMU gives the path of QEMU, or a name to look up in PATH. Empty means "qemu-system-x86_64".
 	QEMU string
-	// Firecracker is the path of Firecracker, or a name to look up in PATH. Empty means "firecracker". It is optional
-	// and used only if KVM is.
+	// Firecracker gives the path of Firecracker, or a name to look up in PATH. Empty means "firecracker". It is
+	// optional and used only if KVM is.
 	Firecracker string
-	// Dir is the folder for kernels and saved machines. Several engines may share it. It is created if missing.
+	// Dir names the folder for kernels and saved machines. Several engines may share it. It is created if missing.
 	Dir string
 	// Kernel is a folder with boot/vmlinuz-* and lib/modules/*, like a kernel package. Empty means the one that Setup
 	// has chosen; without one there are no machines.
 	Kernel string
 	// Progress, unless it is nil, is called with a description of each step that takes long.
 	Progress func(string)
-	// Warm is the number of machines that wait for programs after the first request, and MaxWarm the number under
+	// Warm sets the number of machines that wait for programs after the first request, and MaxWarm the number under
 	// load: see warmpool.Kind.
 	Warm, MaxWarm int
-	// Limits are the limits that most programs have.
+	// Limits holds the limits that most programs have.
 	Limits core.Limits
 	// Interpreters lists the runtimes that the host may have.
 	Interpreters []interpreter.Interpreter
@@ -98,7 +98,7 @@ type Report struct {
 	Missing  []sandbox.Missing `json:"missing,omitempty"`
 }
 
-// Made is a saved machine.
+// Made represents a saved machine.
 type Made struct {
 	Runtime string `json:"runtime"` // or "commands"
 	Dir     string `json:"dir"`

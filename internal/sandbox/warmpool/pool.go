@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// restAfter is the time without requests after which a pool that has grown shrinks again.
+	// restAfter sets the time without requests after which a pool that has grown shrinks again.
 	restAfter = 30 * time.Second
-	// breather is how long a program that got a ready guest has the machine to itself before a replacement is
+	// breather sets how long a program that got a ready guest has the machine to itself before a replacement is
 	// started.
 	breather = 10 * time.Millisecond
-	// patience is how long no other item is started while some are ready and a program runs. A start takes a
+	// patience sets how long no other item is started while some are ready and a program runs. A start takes a
 	// processor, which the program may need.
 	patience = time.Second
 )
@@ -23,7 +23,7 @@ const (
 // ErrClosed is the error of a pool or a backend that is closed.
 var ErrClosed = errors.New("the backend is closed")
 
-// Item is an element of a Pool.
+// Item represents an element of a Pool.
 type Item interface {
 	comparable
 	Alive() bool // false when it has ended by itself

@@ -8,7 +8,7 @@ import (
 	"retort/internal/sandbox/wire/mux"
 )
 
-// relayed is a guest that is reached through a relay.
+// relayed represents a guest that is reached through a relay.
 type relayed struct {
 	Guest
 	mux   *mux.Mux

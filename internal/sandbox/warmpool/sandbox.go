@@ -12,7 +12,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// parting is how long the connections of a program that has ended may take to close.
+// parting bounds the time that the connections of a program that has ended may take to close.
 const parting = time.Second
 
 // pooledSandbox is one guest with its limits. It runs one program.

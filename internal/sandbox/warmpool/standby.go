@@ -17,7 +17,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// Guest is a started guest. It runs one program and is then discarded.
+// Guest represents a started guest. It runs one program and is then discarded.
 type Guest interface {
 	// ReadWriteCloser is the wire. Closing it ends the guest.
 	io.ReadWriteCloser
@@ -46,15 +46,15 @@ type Kind struct {
 	Harness func() []byte
 	// Within bounds the time from start to ready: 30 s if zero.
 	Within time.Duration
-	// Warm is the number of guests that wait when idle. Zero means 2; a negative number means none. MaxWarm is the
+	// Warm sets the number of guests that wait when idle. Zero means 2; a negative number means none. MaxWarm is the
 	// number that may wait under load. Zero means 8.
 	Warm, MaxWarm int
 	// Ahead starts guests before the first request.
 	Ahead bool
 	// Bounds describes what enforces the limits, for reports.
 	Bounds string
-	// Relayed is set for guests behind a relay (confine.Relayed). They send several streams: the first is the wire,
-	// and the others are connections for the Proxy that the program's Host is.
+	// Relayed marks guests behind a relay (confine.Relayed). They send several streams: the first is the wire, and
+	// the others are connections for the Proxy that the program's Host is.
 	Relayed bool
 }
 
@@ -121,7 +121,7 @@ func (b *Backend) open(k Kind) *kind {
 	return opened
 }
 
-// member is a guest that has sent its greeting.
+// member represents a guest that has sent its greeting.
 type member struct {
 	guest Guest
 	conn  *wire.Conn
@@ -245,7 +245,7 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox,
 	return sandbox, nil
 }
 
-// haveSoon is Capabilities with a context, for callers that may stop waiting for what it tries.
+// haveSoon works like Capabilities with a context, for callers that may stop waiting for what it tries.
 func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	found := make(chan sandbox.Capabilities, 1)
 	go func() { found <- b.Capabilities() }()

@@ -12,8 +12,8 @@ import (
 // why.
 var ErrGone = errors.New("the guest is gone")
 
-// Stop is the reason why a program was ended from outside. A backend that ends a program gives it as the cause when
-// it cancels the context of Serve.
+// Stop represents the reason why a program was ended from outside. A backend that ends a program gives it as the
+// cause when it cancels the context of Serve.
 type Stop struct {
 	Status core.Status
 	Reason *core.Error

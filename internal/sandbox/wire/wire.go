@@ -47,7 +47,7 @@ type Ready struct {
 	Version  string `json:"version,omitempty"` // of the runtime
 }
 
-// Start is a program without its code.
+// Start represents a program without its code.
 type Start struct {
 	Name       string        `json:"name"`
 	Namespaces []Namespace   `json:"namespaces,omitempty"`

@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// Param is a literal that has become a parameter.
+// Param represents a literal that has become a parameter.
 type Param struct {
 	Name    string
 	Literal string // as it was written
@@ -19,7 +19,7 @@ type Param struct {
 	Needed  bool   // it has no default: it was something personal
 }
 
-// Lifted is a function with parameters.
+// Lifted represents a function with parameters.
 type Lifted struct {
 	Code   string
 	Params []Param
@@ -82,7 +82,7 @@ func Returns(code string, lang core.Language) bool {
 
 var topReturn = regexp.MustCompile(`(?m)^return\b`)
 
-// program is a program that is being turned into a function.
+// program represents a program that is being turned into a function.
 type program struct {
 	code   string
 	python bool

@@ -12,7 +12,7 @@ const (
 	text // also a template, and a regular expression
 )
 
-// token is a piece of a program. Blanks and comments are not tokens.
+// token represents a piece of a program. Blanks and comments are not tokens.
 type token struct {
 	kind       kind
 	text       string

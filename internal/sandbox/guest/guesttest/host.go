@@ -255,7 +255,7 @@ func (h *Host) own(c core.Call) (core.Result, error) {
 	return value(map[string]any{}), nil
 }
 
-// arguments are the arguments of the file functions.
+// arguments holds the arguments of the file functions.
 type arguments struct {
 	Path, From, To, Data string
 	Append               bool

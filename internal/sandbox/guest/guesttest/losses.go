@@ -8,8 +8,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// kept is a program with the JSON that its value must become and a part of the warning about what was lost. The
-// warning is empty if nothing is lost.
+// kept represents a program with the JSON that its value must become and a part of the warning about what was lost.
+// The warning is empty if nothing is lost.
 type kept struct{ code, json, warning string }
 
 // losses lists values that JSON cannot represent, in each language. RUNTIMES.md has the same table.

@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// program is one program of a file.
+// program represents one program of a file.
 type program struct {
 	title, name string
 	code        string

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Runtime is a program that can run the script.
+// Runtime represents a program that can run the script.
 type Runtime struct {
 	Name string // "node", which the script says of itself too, and how the program is usually called
 
-	// Env is the whole environment that the program needs.
+	// Env holds the whole environment that the program needs.
 	Env []string
-	// Proc is set if the program does not start without a /proc.
+	// Proc reports whether the program needs a /proc to start.
 	Proc bool
 
 	flags  []string

@@ -22,8 +22,7 @@ import (
 //go:embed *.js
 var files embed.FS
 
-// FileName is the name of the file that holds Source. There must be no package.json in its directory or in those
-// above.
+// FileName names the file that holds Source. There must be no package.json in its directory or in those above.
 const FileName = "main.js"
 
 // Source returns the whole script, which reads no other file. It is the same for all runtimes, and is valid both as a
@@ -64,5 +63,5 @@ func join(modules map[string]string) []byte {
 	return []byte(b.String())
 }
 
-// boot is the name of the module that evaluates the others.
+// boot names the module that evaluates the others.
 const boot = "boot"

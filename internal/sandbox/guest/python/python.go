@@ -32,7 +32,7 @@ import (
 //go:embed *.py
 var files embed.FS
 
-// Main is the name of the file that the interpreter runs.
+// Main names the file that the interpreter runs.
 const Main = "main.py"
 
 // Files returns the guest's files by name. They are placed in one folder, which the guest only reads.

@@ -14,9 +14,9 @@ const (
 	// RestoredArgument follows that of a guest which may be copied while it waits: what it
 	// has drawn at random before its program came is the same in every copy.
 	RestoredArgument = "restored"
-	// ConfigPath is the path of the Config in the archive, as JSON.
+	// ConfigPath gives the path of the Config in the archive, as JSON.
 	ConfigPath = "/machine.json"
-	// Program is the path of this binary in the machine.
+	// Program gives the path of this binary in the machine.
 	Program = "/retort"
 	// WirePort and ControlPort are the names of the ports.
 	WirePort, ControlPort = "retort.wire", "retort.control"
@@ -36,14 +36,14 @@ type Config struct {
 	Commands bool
 }
 
-// Wake is the message of the host to a machine that it has just resumed, as a line of JSON. The answer is an empty
-// line.
+// Wake represents the message of the host to a machine that it has just resumed, as a line of JSON. The answer is an
+// empty line.
 type Wake struct {
 	Now  int64  // nanoseconds since 1970
 	Seed []byte // at least 32 bytes
 }
 
-// End is the message of a machine whose guest has ended, as a line of JSON.
+// End represents the message of a machine whose guest has ended, as a line of JSON.
 type End struct {
 	Status int    // exit status, or -1
 	Signal int    // that ended the guest, or 0

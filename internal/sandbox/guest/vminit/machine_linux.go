@@ -26,7 +26,7 @@ const (
 	// A program runs as the user inside in its namespace, which is nobody in the machine. The ids are the same as in
 	// package confine.
 	inside, nobody = 1000, 65534
-	// portsAppear is how long the kernel may take to find its devices.
+	// portsAppear bounds the time that the kernel may take to find its devices.
 	portsAppear = 20 * time.Second
 )
 

@@ -14,20 +14,20 @@ import (
 const (
 	// Ready is the first message on the wire of a machine for commands. It says that the machine waits for an Order.
 	Ready = "retort machine: waiting for a command\n"
-	// CommandRoot is the folder in the machine below which the files of an Order are made.
+	// CommandRoot names the folder in the machine below which the files of an Order are made.
 	CommandRoot = "/command"
 )
 
-// Order is the command that a machine for commands is to run, once. On the wire it consists of its JSON after its
-// length in four bytes, the contents of the files, the standard input, and a byte with which the host confirms it.
-// Nothing starts without that byte.
+// Order represents the command that a machine for commands is to run, once. On the wire it consists of its JSON after
+// its length in four bytes, the contents of the files, the standard input, and a byte with which the host confirms
+// it. Nothing starts without that byte.
 type Order struct {
 	Files []File
 	Plan  confine.Plan // its mounts are from CommandRoot
 	Stdin int64        // bytes
 }
 
-// File is a file that is made in the machine. Everybody may read and execute it.
+// File represents a file that is made in the machine. Everybody may read and execute it.
 type File struct {
 	Path string // absolute
 	Size int64  // bytes

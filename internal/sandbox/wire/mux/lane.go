@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Lane is one stream of a connection. It is a net.Conn whose directions can be closed separately.
+// Lane represents one stream of a connection. It is a net.Conn whose directions can be closed separately.
 type Lane struct {
 	mux     *Mux
 	id      uint32

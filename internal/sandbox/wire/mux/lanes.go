@@ -25,9 +25,9 @@ const (
 )
 
 const (
-	// Most is the maximum number of concurrent streams in addition to the first.
+	// Most limits the number of concurrent streams in addition to the first.
 	Most = 128
-	// window is the maximum number of bytes that wait in a stream.
+	// window limits the number of bytes that wait in a stream.
 	window     = 256 << 10
 	portion    = 32 << 10 // of data in one frame
 	headerSize = 1 + 4 + 4

@@ -47,7 +47,8 @@ func Create(path string) (*Memory, error) {
 	return newMemory(f, first)
 }
 
-// Copy is Create for a guest that is a copy of a saved machine. content is what Save wrote of that machine's memory.
+// Copy works like Create for a guest that is a copy of a saved machine. content is what Save wrote of that machine's
+// memory.
 func Copy(path string, content []byte) (*Memory, error) {
 	f, err := open(path)
 	if err != nil {
@@ -113,7 +114,7 @@ func (m *Memory) Close() error {
 	return m.file.Close()
 }
 
-// Emulated is the time within which the next call counts as immediate for a guest on an emulated processor.
+// Emulated sets the time within which the next call counts as immediate for a guest on an emulated processor.
 const Emulated = time.Millisecond
 
 // NewHost returns the engine's end. The guest's output comes over stream. soon is the time within which its next call

@@ -8,7 +8,7 @@ import (
 // patience decides whether a side spins while it waits. Spinning takes a processor. It pays only if the awaited data
 // usually arrives at once.
 type patience struct {
-	// soon is the time within which data counts as arriving at once. most bounds the time of spinning. It must be
+	// soon sets the time within which data counts as arriving at once. most bounds the time of spinning. It must be
 	// long enough for a bell and the reaction to it: otherwise a side that spins while the other sleeps would never
 	// find out that both could spin.
 	soon, most time.Duration

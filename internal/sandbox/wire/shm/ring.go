@@ -81,7 +81,7 @@ func broken(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrBroken, fmt.Sprintf(format, args...))
 }
 
-// End is one end of a connection. One goroutine may read while another one writes.
+// End represents one end of a connection. One goroutine may read while another one writes.
 type End struct {
 	stream io.ReadWriter
 	mem    memory // nil: there is no memory
