@@ -175,7 +175,7 @@ func (b *bodyWriter) stripExport(s *ast.Node) {
 	}
 }
 
-// expressions changes what means something else inside a function.
+// expressions rewrites what has another meaning inside a function.
 func (b *bodyWriter) expressions(node *ast.Node) {
 	node.ForEachChild(func(n *ast.Node) bool {
 		if n.Flags&ast.NodeFlagsReparsed == 0 {
@@ -197,7 +197,7 @@ func (b *bodyWriter) expression(n *ast.Node) {
 	}
 }
 
-// restore turns a throw that was written as a return back into one.
+// restore turns a throw that replaced a return back into a return.
 func (b *bodyWriter) restore(n *ast.Node) {
 	at := b.start(n)
 	source, exact := b.source(at)

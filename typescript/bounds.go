@@ -8,10 +8,9 @@ import (
 	"github.com/microsoft/typescript-go/internal/scanner"
 )
 
-// admit refuses what the compiler, which recurses over the syntax tree, could
-// only answer by overflowing its stack, and a Go program cannot survive that.
-// It reads tokens, without recursion, and bounds from above how deep the tree
-// can be.
+// admit rejects programs with which the compiler would overflow its stack, because it recurses over the syntax tree
+// and a Go program cannot recover from that. admit reads tokens without recursion and computes an upper bound of the
+// depth of the tree.
 func (l Limits) admit(text string, kind Kind) error {
 	if len(text) > l.Source {
 		return &Refusal{ErrTooLarge, 0, fmt.Sprintf("it has %d bytes, %d are allowed", len(text), l.Source)}
@@ -25,17 +24,16 @@ func (l Limits) admit(text string, kind Kind) error {
 	return g.err
 }
 
-// maxUnmatched bounds a program whose brackets don't match. It has a syntax
-// error, behind which the parser may take tokens for something else than the
-// gauge does; with so few signs it cannot overflow its stack in any case.
+// maxUnmatched bounds a program whose brackets don't match. Such a program has a syntax error, after which the parser
+// may read tokens differently from the gauge. A program with so few brackets cannot overflow the parser's stack in
+// any case.
 const maxUnmatched = 150_000
 
 // maxPatterns bounds the characters in regular expressions, because after a syntax error the parser may not recognize
 // them as such.
 const maxPatterns = 5000
 
-// maxExtends bounds chains of inheritance: the compiler takes time that grows
-// with the square of their length.
+// maxExtends bounds chains of inheritance, for which the compiler's time grows with the square of their length.
 const maxExtends = 300
 
 // level represents the content of one pair of brackets.
@@ -47,7 +45,7 @@ type level struct {
 	before int  // chain at the last boundary, in case that else goes on with it
 }
 
-// gauge reads tokens and keeps an upper bound of the depth of the tree.
+// gauge reads tokens and maintains an upper bound of the depth of the tree.
 type gauge struct {
 	scanner *scanner.Scanner
 	kind    Kind
@@ -80,7 +78,7 @@ func newGauge(text string, kind Kind, limits Limits) *gauge {
 
 func (g *gauge) top() *level { return &g.levels[len(g.levels)-1] }
 
-// next reads one token; false at the end or at an error.
+// next reads one token. It returns false at the end and at an error.
 func (g *gauge) next() bool {
 	token := g.scanner.Scan()
 	switch token {
@@ -167,7 +165,7 @@ func (g *gauge) add() {
 	g.chains++
 }
 
-// boundary ends what hangs together: a statement, or an element of a list.
+// boundary ends a unit: a statement, or an element of a list.
 func (g *gauge) boundary() {
 	t := g.top()
 	g.chains -= t.chain
@@ -245,14 +243,14 @@ func (g *gauge) word(token ast.Kind) {
 	}
 }
 
-// start begins an operand. Behind another one, something new begins.
+// start begins an operand. After another operand, a new unit begins.
 func (g *gauge) start() {
 	if g.operand {
 		g.boundary()
 	}
 }
 
-// restore takes back a boundary that else continues.
+// restore undoes a boundary, because else continues the statement.
 func (g *gauge) restore() {
 	t := g.top()
 	if t.chain < t.before {
@@ -261,8 +259,7 @@ func (g *gauge) restore() {
 	}
 }
 
-// jsx refuses JSX, whose text has rules of its own. TypeScript's casts look
-// like it.
+// jsx rejects JSX, whose text has other rules. Type assertions of TypeScript look like JSX.
 func (g *gauge) jsx() {
 	if g.kind == JavaScript && g.err == nil {
 		g.refuse(ErrUnclear, "it has JSX, which means nothing here")
@@ -295,7 +292,7 @@ func hasSlash(text string) bool {
 	return false
 }
 
-// comment bounds the types in a documentation comment, which are parsed too.
+// comment bounds the types in a documentation comment, which the compiler also parses.
 func (g *gauge) comment(text string) {
 	depth, count := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -314,7 +311,7 @@ func (g *gauge) comment(text string) {
 	}
 }
 
-// signs counts the bytes of text that could nest something, if they were tokens.
+// signs counts the bytes of text that could nest something if they were tokens.
 func signs(text string) int {
 	n := 0
 	for i := 0; i < len(text); i++ {

@@ -20,11 +20,10 @@ type Input struct {
 	Ambient []string
 	// Specifiers maps the written module specifiers to those to use instead.
 	Specifiers map[string]string
-	// Strict checks as the compiler's option of that name does. Without it, the
-	// check is lenient where a strict one would complain about what cannot be
+	// Strict enables the compiler's option of that name. Without it, the check does not complain about what cannot be
 	// known: the types of most tools' results.
 	Strict bool
-	// Module makes a module that others import, instead of a program; see Body.
+	// Module emits a module for others to import instead of a program; see Body.
 	Module bool
 }
 
@@ -155,7 +154,7 @@ func options(strict core.Tristate) *core.CompilerOptions {
 	}
 }
 
-// libs declare what an engine of 2025 has built in; emitted code needs ES2023 only.
+// libs declares what an engine of 2025 has built in. The emitted code needs only ES2023.
 func libs() []string {
 	return []string{
 		"lib.es2024.d.ts", "lib.es2025.collection.d.ts", "lib.es2025.iterator.d.ts", "lib.es2025.promise.d.ts",

@@ -45,7 +45,7 @@ func sorted(d []Diagnostic) []Diagnostic {
 	return slices.CompactFunc(d, func(a, b Diagnostic) bool { return a.Start == b.Start && a.Message == b.Message })
 }
 
-// diagnostic describes what can be told without types.
+// diagnostic describes a message as far as that is possible without types.
 func (s *Source) diagnostic(d *ast.Diagnostic, back func(int) int) Diagnostic {
 	out := Diagnostic{Code: int(d.Code()), Message: flatten(d), Start: back(d.Pos()), End: back(d.End())}
 	out.End = max(out.End, out.Start)
@@ -53,7 +53,7 @@ func (s *Source) diagnostic(d *ast.Diagnostic, back func(int) int) Diagnostic {
 	return out
 }
 
-// maxMessage bounds a message: types can be printed at any length.
+// maxMessage bounds a message, because types can be printed at any length.
 const maxMessage = 700
 
 // flatten joins a chain of messages, each of which explains the previous one, with the last explanation first.
@@ -82,7 +82,7 @@ func isPreamble(d *ast.Diagnostic) bool {
 	return false
 }
 
-// shorten cuts in the middle, at code points.
+// shorten cuts out the middle of a text, at code points.
 func shorten(s string, limit int) string {
 	runes := []rune(s)
 	if len(runes) <= limit {
@@ -148,7 +148,7 @@ func isErased(n *ast.Node) bool {
 	}) != nil
 }
 
-// member finds the module that lacks what a node names.
+// member finds the module that lacks the named member.
 func (d *describer) member(n *ast.Node) *Target {
 	var module *ast.Symbol
 	switch p := n.Parent; {
@@ -204,8 +204,8 @@ var argumentCodes = map[int32]bool{
 	2379: true, 2740 + 3: true,
 }
 
-// argument finds the function whose arguments a node is part of, or whose call
-// it is. Another function or call in between is another matter.
+// argument finds the function whose arguments a node is part of, or whose call it is. A node inside another function
+// or call does not count.
 func (d *describer) argument(n *ast.Node) *Target {
 	for p := n; p != nil; p = p.Parent {
 		switch {

@@ -15,8 +15,7 @@ type edit struct {
 	origin   int
 }
 
-// edits collects edits of one text. They must not overlap; several insertions
-// at one place keep their order.
+// edits collects edits of one text. They must not overlap. Several insertions at one position keep their order.
 type edits struct{ list []edit }
 
 func (e *edits) replace(pos, end int, with string) {

@@ -32,12 +32,11 @@ func (u *unit) direct(types *checker.Checker, found []*ast.Diagnostic) (string, 
 	return code, p, true
 }
 
-// isGrammar reports whether a diagnostic is about a text that is no program.
+// isGrammar reports whether a diagnostic means that the text is not a valid program.
 func isGrammar(d *ast.Diagnostic) bool { return d.Code() < 2000 }
 
-// plainText reports that an engine reads a text as the compiler does: that it has no
-// comments of HTML, which are comments in scripts only, none that renames a source, and
-// no line breaks that not everybody counts.
+// plainText reports whether an engine reads a text in the same way as the compiler: it has no HTML comments, which
+// are comments in scripts only, no comment that renames the source, and no line breaks that not all parsers count.
 func plainText(text string) bool {
 	for _, mark := range []string{"<!--", "-->", "sourceURL", "sourceMappingURL", "\r", "\u2028", "\u2029"} {
 		if strings.Contains(text, mark) {
@@ -47,7 +46,7 @@ func plainText(text string) bool {
 	return true
 }
 
-// eraser cuts the types out of a program, by edits of its body.
+// eraser cuts the types out of a program by editing its body.
 type eraser struct {
 	body     *bodyWriter
 	text     string
@@ -76,7 +75,7 @@ func (e *eraser) write() {
 	}
 }
 
-// plainStatement reports whether a statement means the same whatever its names are.
+// plainStatement reports whether a statement means the same whatever its names refer to.
 func plainStatement(s *ast.Node) bool {
 	switch s.Kind {
 	case ast.KindExportDeclaration:
@@ -98,8 +97,7 @@ func (e *eraser) mark() {
 	}
 }
 
-// whole cuts a statement or a member of a class that is nothing but types, and reports
-// whether it did.
+// whole cuts a statement or a class member that consists only of types, and reports whether it did.
 func (e *eraser) whole(n *ast.Node) bool {
 	if e.script || !e.isType(n) {
 		return false
@@ -150,7 +148,7 @@ func (e *eraser) visit(n *ast.Node) bool {
 	return e.refused
 }
 
-// needsPrinter reports whether a node becomes another one, other than by a cut.
+// needsPrinter reports whether a node is transformed in another way than by a cut.
 func needsPrinter(n *ast.Node) bool {
 	switch n.Kind {
 	case ast.KindPropertyDeclaration:
@@ -182,7 +180,7 @@ func holdsTypes(n *ast.Node) bool {
 	return false
 }
 
-// cutIn cuts what a node itself has of TypeScript.
+// cutIn cuts the TypeScript syntax of the node itself.
 func (e *eraser) cutIn(n *ast.Node) {
 	switch n.Kind {
 	case ast.KindAsExpression, ast.KindSatisfiesExpression:
@@ -224,8 +222,8 @@ func (e *eraser) cutIn(n *ast.Node) {
 	}
 }
 
-// assertion cuts as and satisfies. What they hold together an operator after them
-// would take apart: (a + b as T) * c.
+// assertion cuts as and satisfies. If an operator follows, it refuses the program, because the cut would change the
+// grouping: (a + b as T) * c.
 func (e *eraser) assertion(n *ast.Node) {
 	x := n.Expression()
 	if p := n.Parent; p.Kind == ast.KindBinaryExpression && p.AsBinaryExpression().Left == n && !ast.IsLeftHandSideExpression(x) {
@@ -289,7 +287,7 @@ func (e *eraser) modifiers(n *ast.Node) {
 	}
 }
 
-// ended takes note of a statement that ends without a semicolon.
+// ended records a statement that ends without a semicolon.
 func (e *eraser) ended(n *ast.Node) {
 	switch n.Kind {
 	case ast.KindExpressionStatement, ast.KindVariableStatement, ast.KindReturnStatement, ast.KindThrowStatement, ast.KindExportAssignment, ast.KindPropertyDeclaration:
@@ -354,7 +352,7 @@ func (e *eraser) start(n *ast.Node) int { return startOf(e.body.file, n) }
 
 func (e *eraser) skip(pos int) int { return scanner.SkipTrivia(e.text, pos) }
 
-// compose joins maps of edits that were made one after the other, the last one first.
+// compose joins the maps of edits that were made one after the other. The last one comes first.
 func compose(maps ...offsets) offsets {
 	all := maps[0]
 	for _, next := range maps[1:] {

@@ -48,7 +48,7 @@ type exporter struct {
 	depth int
 }
 
-// note remembers types, and names that are exported elsewhere than they are declared.
+// note records types, and names that are exported elsewhere than they are declared.
 func (e *exporter) note(s *ast.Node) {
 	switch s.Kind {
 	case ast.KindInterfaceDeclaration, ast.KindTypeAliasDeclaration:

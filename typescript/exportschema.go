@@ -7,7 +7,7 @@ import (
 	"github.com/microsoft/typescript-go/internal/ast"
 )
 
-// maxSchemaDepth bounds how deep types are followed into each other.
+// maxSchemaDepth bounds how deep nested types are followed.
 const maxSchemaDepth = 6
 
 // schema returns the JSON Schema of a type, using only the type's text. For what it does not understand it returns

@@ -108,7 +108,7 @@ func (c *collector) uses(names map[string][]*ast.Node) map[string]*Use {
 	return uses
 }
 
-// resolve sorts every identifier that is used, not declared, by what it means.
+// resolve records for every identifier that is used, not declared, what it refers to.
 func (c *collector) resolve(node *ast.Node) {
 	node.ForEachChild(func(n *ast.Node) bool {
 		if n.Flags&ast.NodeFlagsReparsed != 0 {

@@ -15,7 +15,7 @@ const (
 	maxTemplate = 256 // bytes of text in a template of a generic type
 )
 
-// growth bounds from above the constants that a program makes.
+// growth computes an upper bound for the constants of a program.
 type growth struct {
 	declared map[string][]*ast.Node // initializers by name, whatever their scope
 	order    []string               // the names, as they are declared
@@ -81,8 +81,8 @@ func (g *growth) declare(name, value *ast.Node) {
 	g.declared[name.Text()] = append(g.declared[name.Text()], value)
 }
 
-// template counts a template whose type is the string itself. In a generic
-// type it can be applied to its own result.
+// template counts a template whose type is the string itself. In a generic type, such a template can be applied to
+// its own result.
 func (g *growth) template(n *ast.Node, generic bool) {
 	holes, text := 0, n.End()-n.Pos()
 	n.ForEachChild(func(child *ast.Node) bool {
@@ -118,7 +118,7 @@ func (g *growth) size(name string) int {
 	return size
 }
 
-// length bounds the length of a constant expression; others have none.
+// length bounds the length of a constant expression. Other expressions count as 0.
 func (g *growth) length(n *ast.Node) int {
 	switch n.Kind {
 	case ast.KindIdentifier:

@@ -34,7 +34,7 @@ func (h *host) GetResolvedProjectReference(string, tspath.Path) *tsoptions.Parse
 	return nil
 }
 
-// GetSourceFile parses a file, or finds it parsed and bound by an earlier check.
+// GetSourceFile parses a file, or returns the one that an earlier check has parsed and bound.
 func (h *host) GetSourceFile(opts ast.SourceFileParseOptions) *ast.SourceFile {
 	if opts.FileName == h.main.FileName() {
 		return h.main

@@ -21,7 +21,7 @@ type Lack struct {
 
 const maxHas = 64
 
-// lack finds out about a diagnostic that says that a member does not exist.
+// lack describes a diagnostic that says that a member does not exist.
 func (d *describer) lack(f *ast.Diagnostic, name *ast.Node) *Lack {
 	args := f.MessageArgs()
 	switch f.Code() {

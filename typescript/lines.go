@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// lineTable turns offsets of one text into lines and columns and back.
+// lineTable converts between offsets of one text and lines and columns.
 type lineTable struct {
 	text   string
 	starts []int // offset at which each line starts

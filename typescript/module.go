@@ -16,14 +16,14 @@ func (b *bodyWriter) exported() {
 	b.edits.insert(0, "__exports.names = { "+strings.Join(b.names, ", ")+" }; ")
 }
 
-// export takes note of a name that a module exports.
+// export records a name that a module exports.
 func (b *bodyWriter) export(name, local string) {
 	if b.unit.module && name != "default" {
 		b.names = append(b.names, strconv.Quote(name)+": () => "+local)
 	}
 }
 
-// exportNames takes note of the names that an exported statement declares.
+// exportNames records the names that an exported statement declares.
 func (b *bodyWriter) exportNames(s *ast.Node) {
 	if s.Kind != ast.KindVariableStatement {
 		if name := s.Name(); name != nil && ast.IsIdentifier(name) {

@@ -43,7 +43,7 @@ type textLine struct {
 	text  string
 }
 
-// textLines splits as the emitter counts lines.
+// textLines splits a text into lines as the emitter counts them.
 func textLines(text string) []textLine {
 	starts := core.ComputeECMALineStarts(text)
 	lines := make([]textLine, len(starts))
@@ -74,7 +74,7 @@ func utf16Offset(line string, column int) int {
 	return len(line)
 }
 
-// positionMap leads from the final code back to the text given to Parse.
+// positionMap maps positions of the final code to the text given to Parse.
 type positionMap struct {
 	code  *lineTable
 	shift offsets // from the final code to the emitted one
@@ -92,7 +92,7 @@ func newPositionMap(u *unit, e *emitted, code string, shift offsets) *positionMa
 	return p
 }
 
-// newCodeTable splits as engines count lines.
+// newCodeTable splits a text into lines as engines count them.
 func newCodeTable(code string) *lineTable {
 	starts := []int{0}
 	for at := 0; ; {

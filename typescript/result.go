@@ -2,7 +2,7 @@ package tsc
 
 import "github.com/microsoft/typescript-go/internal/ast"
 
-// result makes the value of the program.
+// result writes the code that returns the value of the program.
 func (b *bodyWriter) result() {
 	if b.unit.module {
 		b.exported()
@@ -188,8 +188,8 @@ func (b *bodyWriter) trailing() *ast.Node {
 	return nil
 }
 
-// returnValue returns what an expression statement gives; a function is called,
-// and void, which only silences linters, is left out.
+// returnValue makes an expression statement return its value. A function is called. void, which is used only to
+// silence linters, is removed.
 func (b *bodyWriter) returnValue(s *ast.Node) {
 	e := s.Expression()
 	if e.Kind == ast.KindVoidExpression {

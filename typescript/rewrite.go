@@ -34,7 +34,7 @@ func (r *rewriter) rewrite() {
 	r.expressions(r.file.AsNode())
 }
 
-// statement changes the returns that belong to no function.
+// statement rewrites the returns that are outside of functions.
 func (r *rewriter) statement(n *ast.Node) bool {
 	switch {
 	case n.Kind == ast.KindReturnStatement:

@@ -16,8 +16,7 @@ func newScope() scope {
 
 const anyMeaning = ast.SymbolFlagsValue | ast.SymbolFlagsType | ast.SymbolFlagsNamespace | ast.SymbolFlagsAlias
 
-// resolve finds what an identifier means in its file; nil if the file does not
-// declare it.
+// resolve returns what an identifier refers to in its file, or nil if the file does not declare it.
 func (s scope) resolve(n *ast.Node) *ast.Symbol {
 	meaning := ast.SymbolFlagsValue | ast.SymbolFlagsAlias
 	if isTypePosition(n) {

@@ -84,8 +84,8 @@ func (s *Source) Text() string { return s.text }
 // Position returns the line and column of a byte offset.
 func (s *Source) Position(offset int) (line, column int) { return s.lines.position(offset) }
 
-// parseObject parses a program that is nothing but an object literal. Without
-// the parentheses that it puts around it, { a: 1 } is a block with a label.
+// parseObject parses a program that consists of an object literal. It adds parentheses, because without them { a: 1 }
+// is a block with a label.
 func (s *Source) parseObject() bool {
 	start := scanner.SkipTrivia(s.text, 0)
 	if start >= len(s.text) || s.text[start] != '{' {

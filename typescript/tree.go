@@ -29,7 +29,7 @@ type treeBuilder struct {
 	nodes []Node
 }
 
-// node adds a node, whose children inner adds.
+// node adds a node. inner adds its children.
 func (b *treeBuilder) node(kind string, n *ast.Node, text string, inner func()) int {
 	i := len(b.nodes)
 	start := b.src.shift.back(startOf(b.src.file, n))
@@ -218,8 +218,7 @@ func (b *treeBuilder) declaration(n *ast.Node) bool {
 	return true
 }
 
-// target adds what a declaration binds: a name, or a pattern as if it were an
-// object or array.
+// target adds what a declaration binds: a name, or a pattern in the form of an object or array.
 func (b *treeBuilder) target(name, d *ast.Node) {
 	switch name.Kind {
 	case ast.KindIdentifier:

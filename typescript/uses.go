@@ -118,7 +118,7 @@ func (c *collector) followElement(e *ast.Node, use *Use, origin Call) {
 	}
 }
 
-// followType notes the type T of ns.T, and the members of typeof ns.member.
+// followType records the type T of ns.T, and the members of typeof ns.member.
 func (c *collector) followType(n *ast.Node, use *Use) {
 	q := n.Parent
 	if q.Kind != ast.KindQualifiedName || q.AsQualifiedName().Left != n {

@@ -10,8 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// Auto, as the standard of a Chooser, is the weakest backend that is as strong as a
-// program needs.
+// Auto, as the standard of a Chooser, means the weakest backend that is strong enough for a program.
 const Auto = "auto"
 
 // The strengths of backends, by what separates a program from the machine. A process is weaker on systems that offer

@@ -45,8 +45,8 @@ type Ended struct {
 // Commander is an optional interface of a Sandbox. It starts commands while its program runs. Each command has a
 // sandbox of its own, at least as strong as the program's, and sees nothing of the program except what it is given.
 type Commander interface {
-	// Start returns when the command has ended, and nothing of it is left. Its error is a
-	// *core.Error: the command did not start, or had to be ended.
+	// Start runs the command. It returns when the command has ended and nothing of it is left. Its error is a
+	// *core.Error and means that the command did not start or had to be ended.
 	Start(ctx context.Context, c Command) (Ended, error)
 }
 

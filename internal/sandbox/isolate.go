@@ -1,6 +1,5 @@
-// Package sandbox runs untrusted programs where they can do no harm. A Backend
-// makes sandboxes; a Sandbox runs one program and is thrown away; a Host is the
-// only way out of it.
+// Package sandbox runs untrusted programs where they can do no harm. A Backend makes sandboxes. A Sandbox runs one
+// program and is discarded. A Host is the only way out of it.
 package sandbox
 
 import (
@@ -15,8 +14,8 @@ import (
 type Backend interface {
 	// Capabilities returns what the backend isolates and which runtimes it has.
 	Capabilities() Capabilities
-	// Prepare returns a whole sandbox, or an error and nothing left behind.
-	// An error is a *core.Error of kind sandbox_unavailable or internal.
+	// Prepare returns a sandbox, or an error and leaves nothing behind. The error is a *core.Error of kind
+	// sandbox_unavailable or internal.
 	Prepare(ctx context.Context, s Spec) (Sandbox, error)
 	// Close ends every sandbox and returns when nothing of them is left.
 	Close() error
@@ -41,8 +40,7 @@ type Host interface {
 // Proxy is an optional interface of a Host. It serves the connections that a program opens to its proxy. A program
 // that needs a proxy runs only in a backend whose Capabilities have Proxies set.
 type Proxy interface {
-	// ServeConn serves one connection until it or ctx ends, and has closed it when it
-	// returns. It is used by several goroutines at once.
+	// ServeConn serves one connection until it or ctx ends, and closes it. It must be safe for concurrent use.
 	ServeConn(ctx context.Context, conn net.Conn)
 }
 

@@ -52,7 +52,7 @@ type matter struct {
 
 const fence = "---\n"
 
-// parseDocument reads SKILL.md. Text without front matter is all usage.
+// parseDocument parses SKILL.md. Text without front matter counts as usage.
 func parseDocument(text string) (Document, error) {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
 	rest, ok := strings.CutPrefix(text, fence)
@@ -108,7 +108,7 @@ func parseMatter(front string) (m matter, err error) {
 	return m, nil
 }
 
-// checkTokens refuses YAML that front matter does not need, and that would keep the parser busy.
+// checkTokens rejects YAML that front matter does not need and that would keep the parser busy.
 func checkTokens(tokens token.Tokens) error {
 	if len(tokens) > maxTokens {
 		return errors.New("the front matter is too long")
@@ -186,7 +186,7 @@ func wordsOf(v any) []string {
 	return words[:min(len(words), maxTools)]
 }
 
-// phrasesOf reads a list, or a text of phrases separated by commas.
+// phrasesOf splits a list, or a text with phrases separated by commas.
 func phrasesOf(v any) []string {
 	if text, ok := v.(string); ok {
 		var list []any

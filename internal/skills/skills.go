@@ -183,7 +183,7 @@ func (s *Store) Skill(name string, lang core.Language) (core.Skill, *core.Error)
 
 func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// read reads a skill: the current files, or those of a save that was cut off.
+// read reads a skill: the current files or, during a save or after an interrupted one, those that it installs.
 func (p Place) read(name string) (Skill, error) {
 	root, err := p.open(false)
 	if err != nil {

@@ -4,5 +4,5 @@ package skills
 
 import "os"
 
-// syncFolder does nothing where folders cannot be synced by themselves.
+// syncFolder does nothing on systems that cannot sync a folder.
 func syncFolder(*os.Root, string) error { return nil }

@@ -4,7 +4,7 @@ package skills
 
 import "os"
 
-// syncFolder makes durable what a folder has in it.
+// syncFolder makes the entries of a folder durable.
 func syncFolder(root *os.Root, name string) error {
 	dir, err := root.Open(name)
 	if err != nil {

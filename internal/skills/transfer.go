@@ -89,8 +89,8 @@ func export(dir, name string, files map[string]string) (string, *core.Error) {
 	return folder, nil
 }
 
-// ReadFolder reads a folder as others have written it: a skill under the name of the
-// folder, or of its front matter. Nothing of it was checked.
+// ReadFolder reads a skill from a folder that another program has written. Its name is that of the folder or of its
+// front matter. Nothing of it is checked.
 func ReadFolder(dir string) (Skill, *core.Error) {
 	root, err := seal.OpenRoot(dir)
 	if err != nil {

@@ -39,8 +39,8 @@ func (w *Workspace) Draft() (*Workspace, error) {
 	return d, nil
 }
 
-// copyOf fills a draft. Files are shared until they are written: only Append changes
-// one in place.
+// copyOf fills a draft. It shares files with the original until they are written: only Append changes a file in
+// place.
 func (w *Workspace) copyOf(from *Workspace) error {
 	store, err := seal.OpenRoot(from.store.dir)
 	if err != nil {

@@ -35,7 +35,7 @@ type States struct {
 	known map[string]*State
 }
 
-// NewStates keeps states under dir, which is made when the first value is set.
+// NewStates stores states in dir, which is created when the first value is set.
 func NewStates(dir string) *States { return &States{dir: dir, known: map[string]*State{}} }
 
 // maxStates bounds the states that are held in memory. It is needed because callers choose the names.

@@ -12,12 +12,12 @@ import (
 
 // Folder represents a read-only part of the visible tree. Its files are generated when they are read.
 type Folder struct {
-	// File returns a file's text by its path within the folder.
+	// File returns the text of a file, given its path within the folder.
 	File func(name string) (string, bool)
-	// List returns the names in a folder; those of folders end in a slash.
+	// List returns the names in a folder. Names of folders end with a slash.
 	List func(name string) ([]string, bool)
-	// Write writes or appends to a file of the folder. Nil refuses everything. Its errors name the file as the program
-	// wrote it, which is shown.
+	// Write writes or appends to a file of the folder. If it is nil, the folder is read-only. Its errors name the
+	// file as shown, which is how the program wrote it.
 	Write func(ctx context.Context, name, shown string, data []byte, appends bool) error
 }
 

@@ -1,5 +1,5 @@
-// Package workspace keeps the files of sessions: one folder each, reached
-// only through os.Root, bounded by a quota, written atomically.
+// Package workspace stores the files of sessions. Each session has a folder that is accessed only through os.Root and
+// bounded by a quota. Files are written atomically.
 package workspace
 
 import (
@@ -194,7 +194,7 @@ func (w *Workspace) List(name string) ([]File, error) {
 	return files, nil
 }
 
-// ReadAt reads at most length bytes from offset; size is that of the whole file.
+// ReadAt reads at most length bytes from offset. size is the size of the whole file.
 func (w *Workspace) ReadAt(name string, offset, length int64) (data []byte, size int64, err error) {
 	f, err := seal.OpenIn(w.root, local(name), os.O_RDONLY, 0)
 	if errors.Is(err, seal.ErrIrregular) {
@@ -281,7 +281,7 @@ func (w *Workspace) Append(name string, data []byte) error {
 	return explain(name, errors.Join(err, f.Close()))
 }
 
-// MkdirAll makes a folder and those above it.
+// MkdirAll creates a folder and those above it.
 func (w *Workspace) MkdirAll(name string) error {
 	done, err := w.change(name)
 	if err != nil {

@@ -46,9 +46,9 @@ type Options struct {
 	Model   string
 	Key     string
 	Timeout time.Duration // of one answer with everything that is tried again; 2 minutes if 0
-	// Dial connects to an IP address; the machine's if nil.
+	// Dial connects to an IP address. If it is nil, the system's network is used.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Pause waits before it is tried again; nil waits.
+	// Pause waits before the next attempt. If it is nil, the endpoint really waits.
 	Pause func(ctx context.Context, d time.Duration) error
 }
 

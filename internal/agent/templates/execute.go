@@ -34,7 +34,7 @@ func parsed(name, text string) (*parse.Tree, error) {
 	return t, nil
 }
 
-// writer fills in one template.
+// writer executes one template.
 type writer struct {
 	tree  *parse.Tree
 	out   strings.Builder

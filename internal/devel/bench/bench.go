@@ -1,6 +1,5 @@
-// Package bench measures what the engine costs: the table that retort bench
-// prints. Every figure is a median of one run on one machine; what matters are
-// the ratios between them.
+// Package bench measures what the engine costs: the table that retort bench prints. Every figure is a median of one
+// run on one machine, so only the ratios between them are significant.
 package bench
 
 import (
@@ -67,7 +66,7 @@ var steps = []step{
 	{"binary", (*bench).binary},
 }
 
-// Parts names what can be measured, in order.
+// Parts returns the names of what can be measured, in order.
 func Parts() []string {
 	parts := make([]string, len(steps))
 	for i, s := range steps {
@@ -84,8 +83,8 @@ type bench struct {
 	pause time.Duration // between the runs of one row
 }
 
-// Run measures everything, or what Options name. Everything takes some tens of
-// seconds. Its errors are *core.Error.
+// Run measures the parts that the Options name, or all. All parts take some tens of seconds. Its errors are
+// *core.Error.
 func Run(ctx context.Context, o Options) ([]Row, error) {
 	for _, part := range o.Only {
 		if !slices.Contains(Parts(), part) {
@@ -146,7 +145,7 @@ func (b *bench) binary(context.Context) error {
 	return nil
 }
 
-// failed turns an Outcome that should have been good into an error.
+// failed returns an error unless the Outcome is successful.
 func failed(o core.Outcome) error {
 	if o.Status == core.StatusOK {
 		return nil

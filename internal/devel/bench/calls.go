@@ -103,7 +103,7 @@ func less(a, b []float64) []float64 {
 	return differences
 }
 
-// viaSDK makes calls with the SDK's client, so many at once.
+// viaSDK makes calls with the SDK's client, several at a time.
 func viaSDK(ctx context.Context, client *mcp.ClientSession, atOnce int) error {
 	var next atomic.Int64
 	failures := make(chan error, atOnce)

@@ -90,7 +90,7 @@ func (c *client) request(method string, params any) (json.RawMessage, error) {
 	}
 }
 
-// execute runs a program through execute_code and fails unless it ends well.
+// execute runs a program through execute_code and returns an error unless it succeeds.
 func (c *client) execute(code string, language core.Language) error {
 	result, err := c.request("tools/call", map[string]any{"name": "execute_code", "arguments": map[string]string{"code": code, "language": string(language)}})
 	if err != nil {

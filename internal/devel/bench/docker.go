@@ -48,8 +48,7 @@ func (b *bench) containers(ctx context.Context, runner string, nothing, pool flo
 	return b.held(ctx, runner, warm, before)
 }
 
-// sandboxes measures what programs cost in sandboxes that are started for them, and in those
-// that wait.
+// sandboxes measures programs in sandboxes that are started for them, and in sandboxes that wait for them.
 func (b *bench) sandboxes(ctx context.Context, what string, runtimes []string, cold, warm sandbox.Backend, nothing, pool float64) error {
 	defer func() { b.pause = 0 }()
 	for _, runtime := range runtimes {

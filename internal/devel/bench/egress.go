@@ -91,7 +91,7 @@ func (b *bench) compare(name string, ways []asking) error {
 	return nil
 }
 
-// refusals measures how many requests are refused in a second, one after the other, each noted.
+// refusals measures how many requests can be refused and recorded in a second, one after the other.
 func (b *bench) refusals(ctx context.Context, n *egress.Network) error {
 	const many = 5000 // fewer than one execution may attempt
 	session := n.Open(egress.Execution{})
@@ -148,7 +148,7 @@ func asked(c *http.Client, alone bool) error {
 	return err
 }
 
-// fetched makes a request as fetch does.
+// fetched makes a request in the way of the fetch function.
 func fetched(ctx context.Context, s *egress.Session, host string) error {
 	arguments, err := json.Marshal(egress.Request{URL: "https://" + host + "/", Method: http.MethodGet})
 	if err != nil {

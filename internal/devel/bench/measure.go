@@ -218,7 +218,7 @@ func (b *bench) memory(ctx context.Context) error {
 	return b.oneExecution(c, idle)
 }
 
-// oneExecution measures what a program that waits adds: its own process.
+// oneExecution measures the memory that a waiting program adds: its own process.
 func (b *bench) oneExecution(c *client, idle float64) error {
 	done := make(chan error, 1)
 	go func() { done <- c.execute("await sleep(1500); return 1", core.TypeScript) }()

@@ -38,7 +38,7 @@ func oneOf(r *rand.Rand, list []string) string { return list[r.IntN(len(list))] 
 
 func fullName(r *rand.Rand) string { return oneOf(r, givenNames) + " " + oneOf(r, surnames) }
 
-// cardNumber makes a number with a right checksum.
+// cardNumber makes a number with a valid checksum.
 func cardNumber(r *rand.Rand) string {
 	number := "4" + digits(r, 14)
 	sum := 0
@@ -76,8 +76,8 @@ var personalSamples = []sample{
 		[]string{`"We met %s in May."`, `"The offer of %s is late."`}, func(r *rand.Rand) string { return `"The Inc of ` + digits(r, 2) + `"` }, "companies without a legal form are missed"},
 }
 
-// personalTargets measures how many documents of each type are treated rightly: the value hidden from a model, or nothing
-// hidden where there is nothing.
+// personalTargets measures how many documents of each type are handled correctly: the value is hidden from the model,
+// or nothing is hidden if there is none.
 func personalTargets() ([]Target, error) {
 	const promised = 99.0
 	var all []Target

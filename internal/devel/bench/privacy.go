@@ -12,9 +12,8 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// privacy measures finding and hiding personal data: in 10 MB of text, with a finding now
-// and then, in 10 MB of records of a CRM, which have three each, and in one small result.
-// The targets are 150 MB/s, 80 MB/s and 0.3 ms.
+// privacy measures finding and hiding personal data: in 10 MB of text with an occasional finding, in 10 MB of CRM
+// records with three findings each, and in one small result. The targets are 150 MB/s, 80 MB/s and 0.3 ms.
 func (b *bench) privacy(context.Context) error {
 	const size = 10_000_000
 	r := rand.New(rand.NewPCG(1, 2))

@@ -135,8 +135,8 @@ func percent(before, after int) float64 {
 	return 100 * float64(before-after) / float64(before)
 }
 
-// catalogues opens an engine in front of the catalogues that are measured: those of the servers that are connected, of a
-// folder, or made-up ones. What it keeps is in home, unless the servers are connected.
+// catalogues opens an engine for the catalogues to measure: those of the connected servers, of a folder, or generated
+// ones. It stores its data in home, unless servers are connected.
 func (o Options) catalogues(ctx context.Context, home string) (e *retort.Engine, source, command string, err error) {
 	c := retort.Config{NoFiles: true, Home: home, Keys: home, Reserve: retort.ReserveNone, Guest: []string{o.Self, "guest"}}
 	source, command = fmt.Sprintf("%d made-up tools", ordinary), "retort bench targets"
@@ -186,7 +186,7 @@ func replayed(folder string) (servers []retort.Server, err error) {
 	return servers, nil
 }
 
-// leanTokens counts the tools of Retort's lean surface and its instructions, as a client gets them.
+// leanTokens counts the tokens of Retort's lean surface and its instructions, as a client receives them.
 func leanTokens(ctx context.Context, o Options) (int, error) {
 	home, err := os.MkdirTemp("", "retort-bench-")
 	if err != nil {

@@ -25,7 +25,7 @@ func (u upstream) dial(context.Context) (io.ReadWriteCloser, error) {
 	return client, nil
 }
 
-// connect connects the client of the MCP SDK.
+// connect connects with the client of the MCP SDK.
 func (u upstream) connect(ctx context.Context) (*mcp.ClientSession, error) {
 	conn, err := u.dial(ctx)
 	if err != nil {

@@ -44,8 +44,8 @@ func (b *bench) vm(ctx context.Context) error {
 	return b.idleMachine(ctx, warm)
 }
 
-// idleMachine measures what a machine takes that waits for a program: what it has changed of the
-// memory that was kept, and its program's own.
+// idleMachine measures the memory of a machine that waits for a program: the pages that it has changed since it was
+// saved, and those of its monitor.
 func (b *bench) idleMachine(ctx context.Context, warm sandbox.Backend) error {
 	s, err := warm.Prepare(ctx, sandbox.Spec{Runtime: "quickjs", Limits: core.DefaultLimits()})
 	if err != nil {

@@ -135,7 +135,7 @@ type answered struct {
 	value json.RawMessage // nil if the text is not JSON and there is no other
 }
 
-// tool calls a tool. The error is that of the tool if it answered with one.
+// tool calls a tool. If the tool returned an error, so does tool.
 func (c *client) tool(name string, arguments any) (answered, error) {
 	raw, err := c.request("tools/call", map[string]any{"name": name, "arguments": arguments})
 	if err != nil {
@@ -217,8 +217,8 @@ type office struct {
 	args []string
 }
 
-// openOffice writes the configuration and has the engine learn what the servers have: its
-// clients find that known, as they do from the second day on.
+// openOffice writes the configuration and lets the engine learn the servers' tools, so that clients find them known,
+// as they do from the second day of use.
 func openOffice(ctx context.Context, self, dir string) (*office, error) {
 	servers := map[string]any{}
 	for _, name := range demo.Names() {

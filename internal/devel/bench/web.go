@@ -21,7 +21,7 @@ import (
 // crowd sets the number of concurrent clients.
 const crowd = 1000
 
-// crowded lets every client, which are one principal here, do what it wants.
+// crowded removes the limits for clients, which are one principal here.
 const crowded = "http: {executions: 2000, sessions: 2000, rate: 1000000/minute}\n"
 
 // http measures many concurrent clients over HTTP. Each sends a small program with one call. Half of them use the

@@ -187,7 +187,7 @@ func (c *chat) history(in struct {
 	return messagesPage(list, "history:"+ch.ID, in.Cursor, or(in.Limit, 50))
 }
 
-// after reports whether ts is later than other; anything is later than "".
+// after reports whether ts is later than other. Any time is later than "".
 func after(ts, other string) bool {
 	x, _ := strconv.ParseFloat(ts, 64)
 	y, _ := strconv.ParseFloat(other, 64)

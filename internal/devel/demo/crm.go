@@ -33,7 +33,7 @@ func buildCRM(b *base) map[string]tool {
 	}
 }
 
-// object finds a table that the schema allows.
+// object finds a table of the schema.
 func (c *crm) object(name string) *table {
 	return c.objects[slices.IndexFunc(c.objects, func(t *table) bool { return t.name == name })]
 }
@@ -369,7 +369,7 @@ func (c *crm) convert(in struct {
 	}{in.LeadID, contactID, dealID})
 }
 
-// insertNew keeps a record made of values that are known to fit.
+// insertNew stores a record with values that are already checked.
 func (c *crm) insertNew(objectType string, data map[string]any) string {
 	t := c.object(objectType)
 	row := make([]any, len(t.cols))

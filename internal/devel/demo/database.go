@@ -154,7 +154,7 @@ type statementInput struct {
 	MaxRows int               `json:"max_rows"`
 }
 
-// parse reads the statement. Numbers among the params keep their digits.
+// parse parses the statement. Numbers among the params keep their digits.
 func (in statementInput) parse() (any, error) {
 	var params []any
 	for _, raw := range in.Params {

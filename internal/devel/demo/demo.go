@@ -90,8 +90,8 @@ func (s *Server) Effects() []Effect {
 	return slices.Clone(s.base.effects)
 }
 
-// Dial opens a connection to this instance, in process. The connection ends
-// when it is closed; ctx bounds the dialling alone.
+// Dial opens a connection to this instance, in process. The connection ends when it is closed. ctx bounds only the
+// dialling.
 func (s *Server) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

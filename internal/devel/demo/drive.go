@@ -259,7 +259,7 @@ type changedFile struct {
 	Link    string `json:"webViewLink"`
 }
 
-// changed counts up the version of a file and records what was done.
+// changed increases the version of a file and records the change.
 func (d *drive) changed(f *driveFile, tool, format string, args ...any) (result, error) {
 	f.Version++
 	f.Modified = d.clock()

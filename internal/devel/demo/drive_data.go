@@ -154,7 +154,7 @@ func (d *drive) thumbnail(in struct {
 	return parts(imagePart{"image", asPNG(f.ID, or(in.Size, 64)), pngMime})
 }
 
-// asPNG paints a pattern that belongs to an id.
+// asPNG paints a pattern that depends on an id.
 func asPNG(id string, size int) []byte {
 	r := seeded(id)
 	palette := color.Palette{color.White}

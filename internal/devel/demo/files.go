@@ -258,7 +258,7 @@ func (f *files) changeLog(in struct {
 	return jsonText(pageByOffset(f.effectsOn(""), 0, or(in.Limit, 100)))
 }
 
-// place checks that a file can be put at name and returns its path.
+// place checks that a file can be created at name and returns its path.
 func (f *files) place(name string) (string, error) {
 	name, err := f.resolve(name)
 	if err != nil {

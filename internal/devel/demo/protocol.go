@@ -65,9 +65,8 @@ type conn struct {
 	running map[string]context.CancelFunc // by request id
 }
 
-// Serve answers one client until in ends, ctx is done or out fails. When in
-// ends, calls under way are answered first. Where ctx ends it, the goroutine that
-// reads in ends with in.
+// Serve answers one client until in ends, ctx is done or out fails. When in ends, it first answers the pending calls.
+// When ctx ends, the goroutine that reads in continues until in ends.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -227,8 +226,8 @@ func failed(id json.RawMessage, e *rpcError) []byte {
 	return slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"error":`), encode(e), []byte(`}`))
 }
 
-// isModern reports whether a request follows the stateless era: then, and only
-// then, its _meta names the version.
+// isModern reports whether a request uses a stateless protocol version: then, and only then, its _meta names the
+// version.
 func isModern(params json.RawMessage) (bool, *rpcError) {
 	var p struct {
 		Meta struct {

@@ -75,7 +75,7 @@ func (s *sheets) book(id string) (*workbook, error) {
 	return s.books[i], nil
 }
 
-// tab finds a sheet by its name; the first if the name is empty.
+// tab finds a sheet by its name. An empty name means the first sheet.
 func (s *sheets) tab(id, name string) (*workbook, *table, error) {
 	b, err := s.book(id)
 	if err != nil {
@@ -146,7 +146,7 @@ type area struct {
 
 var a1 = regexp.MustCompile(`^(?:([^!]+)!)?(?:([A-Z]{1,2})(\d{1,6})?(?::([A-Z]{1,2})(\d{1,6})?)?)?$`)
 
-// area reads A1 notation: Orders!A1:C10, A:C, B2, Orders!.
+// area parses A1 notation: Orders!A1:C10, A:C, B2, Orders!.
 func (s *sheets) area(id, text string) (area, error) {
 	m := a1.FindStringSubmatch(text)
 	if m == nil {

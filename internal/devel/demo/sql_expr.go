@@ -227,8 +227,8 @@ func isIn(v any, values []any) any {
 	return slices.ContainsFunc(values, func(x any) bool { n, ok := compare(v, x); return ok && n == 0 })
 }
 
-// likeMatch matches with % for any text and _ for any character, in time
-// proportional to the product of the lengths at most.
+// likeMatch matches % with any text and _ with any character. Its time is at most proportional to the product of the
+// lengths.
 func likeMatch(s, pattern []rune) bool {
 	i, j, star, mark := 0, 0, -1, 0
 	for i < len(s) {

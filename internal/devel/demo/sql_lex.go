@@ -32,7 +32,7 @@ func (t token) String() string {
 	return strconv.Quote(t.text)
 }
 
-// lexSQL cuts a statement into tokens; the last one is endToken.
+// lexSQL splits a statement into tokens. The last one is endToken.
 func lexSQL(sql string) ([]token, error) {
 	var tokens []token
 	for i := 0; ; {

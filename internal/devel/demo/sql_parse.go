@@ -174,7 +174,7 @@ func list[T any](p *parser, one func() (T, error)) ([]T, error) {
 	}
 }
 
-// inParens reads something between parentheses.
+// inParens parses something in parentheses.
 func inParens[T any](p *parser, inside func() (T, error)) (v T, err error) {
 	if err = p.want(p.symbol("("), `"("`); err != nil {
 		return v, err
@@ -221,7 +221,7 @@ func (p *parser) fromTable() (string, error) {
 	return p.name("the name of a table")
 }
 
-// limits reads LIMIT and OFFSET in any order.
+// limits parses LIMIT and OFFSET in any order.
 func (p *parser) limits(s *selectStmt) (err error) {
 	for range 2 {
 		switch {

@@ -31,7 +31,7 @@ type answer struct {
 	from   []any
 }
 
-// run makes the result of a query as a table of its own.
+// run returns the result of a query as a new table.
 func (s *selectStmt) run(t *table) (*table, error) {
 	rows, err := t.matching(s.where)
 	if err != nil {

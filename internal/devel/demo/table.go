@@ -60,7 +60,7 @@ func (t *table) row(key any) int {
 	return slices.IndexFunc(t.rows, func(r []any) bool { return r[0] == key })
 }
 
-// fit converts a decoded JSON value to one that the column can hold.
+// fit converts a decoded JSON value to one that the column can store.
 func (c column) fit(v any) (any, error) {
 	if v == nil {
 		return nil, nil

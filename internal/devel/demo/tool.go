@@ -264,15 +264,15 @@ type resource struct {
 	Blob     []byte `json:"blob,omitempty"`
 }
 
-// plain answers with text.
+// plain returns a result with text.
 func plain(format string, args ...any) (result, error) {
 	return parts(textPart{"text", fmt.Sprintf(format, args...)})
 }
 
-// jsonText answers with JSON as text, as servers without outputSchema do.
+// jsonText returns a result with JSON as text, as servers without outputSchema do.
 func jsonText(v any) (result, error) { return parts(textPart{"text", string(encode(v))}) }
 
-// structured answers with structured content and the same as text.
+// structured returns a result with structured content and the same as text.
 func structured(v any) (result, error) {
 	raw := encode(v)
 	return result{content: []any{textPart{"text", string(raw)}}, structured: raw}, nil
@@ -296,8 +296,8 @@ func encode(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// pageByToken returns the page of items that token names and the token of the
-// next one, empty at the end. Tokens are opaque and good for one scope only.
+// pageByToken returns the page of items that token names, and the token of the next page or "". Tokens are opaque and
+// valid for one scope only.
 func pageByToken[T any](items []T, scope, token string, size int) (page []T, next string, err error) {
 	offset := 0
 	if token != "" {
@@ -314,8 +314,7 @@ func pageByToken[T any](items []T, scope, token string, size int) (page []T, nex
 	return page, next, nil
 }
 
-// pageByOffset returns at most limit items from offset on; none, but not nil,
-// beyond the end.
+// pageByOffset returns at most limit items from offset on. Beyond the end the list is empty but not nil.
 func pageByOffset[T any](items []T, offset, limit int) []T {
 	if items == nil {
 		items = []T{}

@@ -14,7 +14,7 @@ func Messages(choices []byte) string {
 	return strings.Join(lines, "\n")
 }
 
-// grammar makes texts. Without choices left it takes the first of everything.
+// grammar makes texts. When it has no choices left, it takes the first alternative everywhere.
 type grammar struct {
 	choices []byte
 }

@@ -103,8 +103,8 @@ func NPM22(t testing.TB) string {
 	return filepath.Dir(filepath.Dir(Need(t, "node22")))
 }
 
-// Missing skips the test if err says that name is missing, or fails it if name
-// is required. A nil err means that it is there.
+// Missing skips the test if err says that name is missing, or fails it if name is required. It does nothing if err is
+// nil.
 func Missing(t testing.TB, name string, err error) {
 	t.Helper()
 	switch {

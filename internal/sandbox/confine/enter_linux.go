@@ -140,8 +140,7 @@ func closeInherited(keep int) {
 	}
 }
 
-// openRing gives the guest the memory that it shares with the engine. Without it the guest is
-// slower, and nothing else.
+// openRing gives the guest the memory that it shares with the engine. Without it, calls of the guest are only slower.
 func (p *Plan) openRing() {
 	fd := planDescriptor + 1
 	if p.Contained {
@@ -183,7 +182,7 @@ func (p *Plan) limit() error {
 	return nil
 }
 
-// changeUser becomes a user that owns nothing. Go does it for all threads.
+// changeUser changes to a user that owns nothing. Go does so in all threads.
 func (p *Plan) changeUser() error {
 	if p.User == 0 {
 		return nil
@@ -208,8 +207,7 @@ func (p *Plan) changeUser() error {
 	return onAllThreads(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL))
 }
 
-// onAllThreads makes a system call in every thread of the process, also where
-// it was built with cgo.
+// onAllThreads makes a system call in every thread of the process, even if it was built with cgo.
 func onAllThreads(trap, a1, a2 uintptr) error {
 	if _, _, errno := psx.Syscall6(trap, a1, a2, 0, 0, 0, 0); errno != 0 {
 		return errno
@@ -221,8 +219,8 @@ const standardError = 2
 
 const lastCapability = 40 // CAP_CHECKPOINT_RESTORE
 
-// dropCapabilities gives up all capabilities, and with the bounding set the way
-// to any. What becomes an interpreter needs it for this thread only.
+// dropCapabilities drops all capabilities. It also clears the bounding set, so that none can be regained. A process
+// that becomes an interpreter needs that in this thread only.
 func (p *Plan) dropCapabilities() error {
 	if len(p.Argv) > 0 {
 		for c := uintptr(0); c <= lastCapability; c++ {
@@ -265,8 +263,8 @@ func (p *Plan) keeps() int {
 	return kept
 }
 
-// keepOne gives up all capabilities of this thread but one, which what it becomes has too.
-// The other threads have none any more, since they became another user.
+// keepOne drops all capabilities of this thread except one, which is kept across execve. The other threads lost
+// theirs when they changed the user.
 func keepOne(header *unix.CapUserHeader, set *[2]unix.CapUserData, kept int) error {
 	bit := uint32(1) << kept
 	set[0] = unix.CapUserData{Effective: bit, Permitted: bit, Inheritable: bit}

@@ -9,9 +9,8 @@ import (
 // listenerDescriptor gives the descriptor over which a child with a network sends its listener.
 const listenerDescriptor = 4
 
-// openNetwork begins to listen in the network namespace of this process, which has nothing
-// but a loopback device, and hands the listener to the parent: what connects to it is
-// answered outside of the walls. No process behind them has the listener.
+// openNetwork opens a listener in the network namespace of this process, which has only a loopback device, and sends
+// it to the parent. Connections to it are served outside the sandbox. No process in the sandbox has the listener.
 func (p *Plan) openNetwork() error {
 	if p.Network != Handed || p.Weak {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buildRoot makes a file system of what the plan names and nothing else the
-// root of this process, and lets go of the machine's.
+// buildRoot replaces the root of this process with a file system that has only what the plan names, and detaches the
+// machine's.
 func (p *Plan) buildRoot(harness map[string][]byte) error {
 	// Nothing that is mounted here may reach the machine, nor the other way.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -46,8 +46,7 @@ type tree struct {
 
 var devices = []string{"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"}
 
-// openTrees takes hold of what will be mounted while its paths still mean
-// something.
+// openTrees opens what will be mounted later, while its paths are still valid.
 func (p *Plan) openTrees() ([]tree, error) {
 	var trees []tree
 	for _, m := range p.Mounts {
@@ -140,7 +139,7 @@ func Identify(f *os.File) (Identity, uint32, error) {
 	return identityOf(&stat), stat.Mode, nil
 }
 
-// mountBase mounts the new root over a directory that every machine has.
+// mountBase mounts the new root on a directory that every machine has.
 func mountBase() (base string, err error) {
 	for _, base = range []string{"/tmp", "/run", "/mnt", "/dev"} {
 		err = unix.Mount("tmpfs", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=4m,nr_inodes=4096,mode=755")
@@ -257,7 +256,7 @@ func (b *builder) proc(wanted bool) {
 	})
 }
 
-// enterRoot makes base the root, and the old one unreachable.
+// enterRoot makes base the root and the old root unreachable.
 func enterRoot(base string) error {
 	for _, step := range []struct {
 		name string

@@ -40,8 +40,8 @@ const ProxyPort = 3128
 
 // Plan describes how to confine a process and what is to run in it.
 type Plan struct {
-	// Profile names the system calls that stay: "quickjs", "python", "node",
-	// "bun", "deno", "command", "machine".
+	// Profile names the list of allowed system calls: "quickjs", "python", "node", "bun", "deno", "command",
+	// "machine".
 	Profile string
 	// Argv gives the command line of the interpreter to become. If it is empty, this process itself continues.
 	Argv []string

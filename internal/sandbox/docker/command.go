@@ -23,7 +23,7 @@ const (
 	spare = 1 << 30
 )
 
-// commandImage names the image of a command, whose own name may be none for Docker.
+// commandImage returns the name of a command's image. The name of the command itself may be invalid for Docker.
 func commandImage(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return commandProfile + "." + hex.EncodeToString(sum[:6])

@@ -62,7 +62,8 @@ const (
 //go:embed seccomp/*.json
 var profiles embed.FS
 
-// relayed names the list of a runtime whose programs have a network, with what its relay needs.
+// relayed names the allow list of a runtime whose programs have a network. It includes the calls that the relay
+// needs.
 const relayed = "relayed"
 
 // profile returns the allow list of system calls for containers of a runtime.
@@ -366,7 +367,7 @@ func (c *container) Read(b []byte) (int, error) { return c.wire.Read(b) }
 // Write implements warmpool.Guest.
 func (c *container) Write(b []byte) (int, error) { return c.wire.Write(b) }
 
-// Close ends the guest.
+// Close closes the connection, which ends the guest.
 func (c *container) Close() error {
 	c.Kill()
 	return errors.Join(c.out.Close(), c.shared.Close())
@@ -409,8 +410,7 @@ func (c *container) await(ctx context.Context) {
 	}
 }
 
-// wait waits until the daemon has removed the container. It closes asked as soon as the daemon has begun
-// to wait.
+// wait waits until the daemon has removed the container. It closes asked as soon as the daemon waits for that.
 func (c *container) wait(asked chan<- struct{}) {
 	defer close(c.gone)
 	response, err := c.daemon.api.open(context.Background(), http.MethodPost, "/containers/"+c.id+"/wait", url.Values{"condition": {"removed"}}, "", nil)

@@ -31,7 +31,7 @@ func (a address) dial(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, a.network, a.path)
 }
 
-// parseAddress reads what DOCKER_HOST and contexts have.
+// parseAddress parses an address as DOCKER_HOST and contexts have it.
 func parseAddress(host string) (address, error) {
 	network, path, ok := strings.Cut(host, "://")
 	switch {

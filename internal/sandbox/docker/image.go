@@ -362,8 +362,7 @@ func writeOne(w *tar.Writer, inside, name string, info fs.FileInfo) (err error) 
 	return err
 }
 
-// removeOld removes what older versions of this binary have left. An image that is
-// used stays.
+// removeOld removes the images of older versions of this binary. Images that are in use stay.
 func (m *image) removeOld(ctx context.Context, a *api) {
 	filters, _ := json.Marshal(map[string][]string{"reference": {repository}})
 	var list []struct{ RepoTags []string }
@@ -383,7 +382,7 @@ func (m *image) removeOld(ctx context.Context, a *api) {
 // machines maps ELF machines to the architecture names that daemons use.
 var machines = map[string]elf.Machine{"x86_64": elf.EM_X86_64, "amd64": elf.EM_X86_64, "aarch64": elf.EM_AARCH64, "arm64": elf.EM_AARCH64}
 
-// checkGuest refuses a binary that could not be the only file of a container.
+// checkGuest returns an error if a binary cannot be the only file of a container.
 func checkGuest(file, architecture string) *core.Error {
 	if err := interpreter.Static(file, machines[architecture]); err != nil {
 		return core.Errorf(core.KindSandboxUnavailable, Name, "%s cannot be the guest of a container, which is for %s: %w", file, architecture, err).
@@ -392,7 +391,7 @@ func checkGuest(file, architecture string) *core.Error {
 	return nil
 }
 
-// checkImage refuses images that could become others: only a digest says which one it is.
+// checkImage returns an error unless the image is named by a digest. Other names could later mean another image.
 func checkImage(runtime, name string) *core.Error {
 	_, digest, ok := strings.Cut(name, "@sha256:")
 	if raw, err := hex.DecodeString(digest); !ok || err != nil || len(raw) != sha256.Size {
@@ -449,8 +448,8 @@ func (m *image) derive(ctx context.Context, a *api) error {
 	})
 }
 
-// withBase makes a container of the image that the settings name, which is never
-// started, and removes it.
+// withBase creates a container of the image that the settings name, calls a function with it, and removes it. The
+// container is never started.
 func (m *image) withBase(ctx context.Context, a *api, do func(id string) error) error {
 	var made struct{ ID string }
 	body := map[string]any{"Image": m.base, "Entrypoint": []string{guestPath}, "NetworkDisabled": true, "Labels": m.labels}

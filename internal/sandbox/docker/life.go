@@ -201,8 +201,8 @@ func reap(ctx context.Context, a *api) (kept map[string]bool) {
 // removing sets the longest pause before another attempt to remove a container.
 const removing = time.Second
 
-// remove ends a container and removes it. A daemon that still writes into the folder of a container
-// as it takes it away fails ("directory not empty"), and is asked again.
+// remove kills a container and removes it. If the daemon is still writing to the container's folder, the removal
+// fails ("directory not empty") and is retried.
 func remove(ctx context.Context, a *api, id string) error {
 	for pause := 20 * time.Millisecond; ; pause *= 2 {
 		err := a.call(ctx, http.MethodDelete, "/containers/"+id, url.Values{"force": {"1"}, "v": {"1"}}, nil, nil)

@@ -12,8 +12,8 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// ringPrefix begins the names of files that containers share with their engine. One is there
-// from before its container starts until the guest has opened it.
+// ringPrefix begins the names of files that containers share with their engine. Such a file exists from before its
+// container starts until the guest has opened it.
 const ringPrefix = "ring-"
 
 // shares reports whether the guest of an image can use memory shared with the engine.

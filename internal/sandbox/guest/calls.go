@@ -32,7 +32,7 @@ func (g *guest) nativeTarget(args []any) (any, error) {
 	return len(g.targets) - 1, nil
 }
 
-// nativeCall (target, arguments) sends a call and gives the promise of its result.
+// nativeCall (target, arguments) sends a call and returns the promise of its result.
 func (g *guest) nativeCall(to, arguments lib.TJSValue) lib.TJSValue {
 	exception := lib.TJSValue{Ftag: lib.EJS_TAG_EXCEPTION}
 	body, ok := g.js.text(arguments)

@@ -32,8 +32,8 @@ type rejection struct {
 	seq             int
 }
 
-// maxDepth bounds the depth of calls. The library counts slots, about one per
-// call: at a million, Go's own stack overflows, which ends the process.
+// maxDepth bounds the depth of calls. The library counts slots, about one for each call. At a million, Go's own stack
+// would overflow, which ends the process.
 const maxDepth = 30_000
 
 var errLayout = errors.New("guest: this version of the QuickJS library is laid out differently")
@@ -101,8 +101,8 @@ func (e *engine) unwrap(v quickjs.Value) lib.TJSValue {
 // object returns the address of the object that v refers to.
 func object(v lib.TJSValue) uint64 { return *(*uint64)(unsafe.Pointer(&v)) }
 
-// evaluate evaluates a script in strict mode whose frames carry the name file. ok is false if
-// it threw; the value is then what it threw.
+// evaluate evaluates a script in strict mode whose frames carry the name file. If the script threw, ok is false and
+// value is what it threw.
 func (e *engine) evaluate(source, file string) (value quickjs.Value, ok bool, err error) {
 	code, err := libc.CString(source)
 	if err != nil {

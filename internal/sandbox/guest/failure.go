@@ -110,10 +110,9 @@ func (g *guest) report(t thrownValue) wire.Done {
 	return failed(e)
 }
 
-// outOfMemory reports whether something thrown means that the memory is used
-// up. The engine throws an InternalError if it still can, and null if not, or what
-// was thrown cannot be read for want of memory; a string or buffer beyond what it
-// can ever hold is a RangeError.
+// outOfMemory reports whether a thrown value means that the memory is used up. The engine throws an InternalError if
+// it still can, or else null. It may also be impossible to read what was thrown. A string or buffer beyond the
+// maximum size gives a RangeError.
 func (g *guest) outOfMemory(t thrownValue) bool {
 	switch t.Message {
 	case "out of memory", "string too long":

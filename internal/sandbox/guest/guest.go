@@ -115,9 +115,8 @@ func beginPort(p *port, o options) error {
 	return <-ended
 }
 
-// goThrifty bounds what the Go side uses. One thread at a time runs its code: the
-// program's. What Go allocates is mostly copies of what that sends and receives, which
-// live for a moment.
+// goThrifty limits the resources of Go's runtime. Only one thread at a time runs Go code: that of the program. What
+// Go allocates is mostly short-lived copies of sent and received data.
 func goThrifty() {
 	const threads, memory = 1, 64 << 20
 	runtime.GOMAXPROCS(min(threads, runtime.GOMAXPROCS(0)))

@@ -96,7 +96,7 @@ func number(args []any, i int) float64 {
 	return 0
 }
 
-// nativeCompile gives the function of a module of the prelude.
+// nativeCompile returns the function of a module of the prelude.
 func (g *guest) nativeCompile(name string) quickjs.Value {
 	v, err := g.compile(name)
 	if err != nil {
@@ -110,7 +110,7 @@ func (g *guest) nativePrint(args []any) (any, error) {
 	return nil, nil
 }
 
-// nativeWarn (text) has the report of the program warn of something, each once.
+// nativeWarn (text) adds a warning to the program's report, once for each text.
 func (g *guest) nativeWarn(args []any) (any, error) {
 	const most, long = 5, 4 << 10
 	if warning := clip(text(args, 0), long); len(g.warnings) < most && !slices.Contains(g.warnings, warning) {
@@ -119,7 +119,7 @@ func (g *guest) nativeWarn(args []any) (any, error) {
 	return nil, nil
 }
 
-// nativeFunctions (i) gives the functions of the i-th namespace, as JSON.
+// nativeFunctions (i) returns the functions of the i-th namespace, as JSON.
 func (g *guest) nativeFunctions(args []any) (any, error) {
 	i := int(number(args, 0))
 	if i < 0 || i >= len(g.program.Namespaces) {
@@ -128,7 +128,7 @@ func (g *guest) nativeFunctions(args []any) (any, error) {
 	return string(g.program.Namespaces[i].Functions), nil
 }
 
-// nativeSkill gives the function that the i-th skill is.
+// nativeSkill returns the function of the i-th skill.
 func (g *guest) nativeSkill(i int) quickjs.Value {
 	if i < 0 || i >= len(g.program.Modules) {
 		return quickjs.UndefinedValue
@@ -141,7 +141,7 @@ func (g *guest) nativeSkill(i int) quickjs.Value {
 	return function
 }
 
-// nativeTimer (id, ms) has the loop fire timer id.
+// nativeTimer (id, ms) schedules timer id.
 func (g *guest) nativeTimer(args []any) (any, error) {
 	g.timers.add(int(number(args, 0)), time.Now().Add(time.Duration(number(args, 1)*float64(time.Millisecond))))
 	return nil, nil
@@ -152,20 +152,19 @@ func (g *guest) nativeClearTimer(args []any) (any, error) {
 	return nil, nil
 }
 
-// nativeNow gives the milliseconds since the program started.
+// nativeNow returns the milliseconds since the program started.
 func (g *guest) nativeNow([]any) (any, error) {
 	return float64(time.Since(g.started)) / float64(time.Millisecond), nil
 }
 
-// nativeRandom gives n random bytes, at most 64 KiB.
+// nativeRandom returns n random bytes, at most 64 KiB.
 func (g *guest) nativeRandom(n int) quickjs.Value {
 	b := make([]byte, min(max(n, 0), 64<<10))
 	_, _ = rand.Read(b) // never fails
 	return g.js.newBytes(b)
 }
 
-// nativeDigest gives the digest of a buffer in hex, or nothing if the algorithm
-// is not known.
+// nativeDigest returns the digest of a buffer in hex, or nothing if the algorithm is unknown.
 func (g *guest) nativeDigest(algorithm string, buffer quickjs.Value) string {
 	algorithms := map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New}
 	make, ok := algorithms[algorithm]
@@ -177,7 +176,7 @@ func (g *guest) nativeDigest(algorithm string, buffer quickjs.Value) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// nativeEncode gives an ArrayBuffer of the UTF-8 of s.
+// nativeEncode returns an ArrayBuffer with the UTF-8 of s.
 func (g *guest) nativeEncode(s string) quickjs.Value { return g.js.newBytes([]byte(s)) }
 
 // nativeDecode makes a string from UTF-8 or UTF-16LE. Invalid bytes become U+FFFD; if strict is set, invalid UTF-8

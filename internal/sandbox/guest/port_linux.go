@@ -78,7 +78,7 @@ func isDevice(a, b *unix.Stat_t) bool {
 	return a.Mode&unix.S_IFMT == unix.S_IFCHR && a.Rdev == b.Rdev && a.Ino == b.Ino && a.Dev == b.Dev
 }
 
-// newPort takes files that are not waited for by reading and writing them.
+// newPort returns a port for descriptors. Waiting for them is separate from reading and writing them.
 func newPort(in, out int) *port {
 	p := &port{in: in, out: out}
 	p.conn = wire.NewConn(p)
@@ -227,7 +227,7 @@ func ppoll(files []unix.PollFd, deadline time.Time) (int, error) {
 	return unix.Ppoll(files, &most, nil)
 }
 
-// silentPoll waits no longer than most, without a word to Go's scheduler.
+// silentPoll waits at most most without telling Go's scheduler.
 func silentPoll(files []unix.PollFd, most time.Duration) (int, error) {
 	until := unix.NsecToTimespec(int64(most))
 	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&files[0])), uintptr(len(files)), uintptr(unsafe.Pointer(&until)), 0, 0, 0)

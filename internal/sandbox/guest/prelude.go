@@ -63,8 +63,8 @@ func (g *guest) load() error {
 	return nil
 }
 
-// bootstrap collects the Go functions, whose names are its arguments, takes
-// them away from the global object, and makes the loader of modules.
+// bootstrap collects the Go functions whose names are its arguments, removes them from the global object, and creates
+// the loader of modules.
 const bootstrap = `'use strict'; (function (...names) {
 	const native = { __proto__: null }, loaded = { __proto__: null };
 	for (const name of names) {
@@ -84,8 +84,7 @@ const bootstrap = `'use strict'; (function (...names) {
 // warm lists the modules that most programs use.
 var warm = []string{"inspect", "console", "losses"}
 
-// preloadWarm evaluates modules that the program is likely to use, while it is
-// waited for.
+// preloadWarm evaluates modules that the program is likely to use, before the program arrives.
 func (g *guest) preloadWarm() {
 	for _, name := range warm {
 		if g.inbox.some() {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// reseedScript puts a generator in the place of Math.random, whose own has its seed from
-// when the engine was made and takes no other. It is xoshiro128++.
+// reseedScript replaces Math.random with another generator, xoshiro128++. The engine's own is seeded when the engine
+// is created and cannot be reseeded.
 const reseedScript = `(function () {
 	'use strict';
 	let a = %d, b = %d, c = %d, d = %d;

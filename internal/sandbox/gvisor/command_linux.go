@@ -22,7 +22,7 @@ const commandRoot = "command-"
 // spare sets the number of bytes that a command may map beyond the memory that it may use.
 const spare = 1 << 30
 
-// buildCommand makes the root of a command: its own file, as it was looked at, and the
+// buildCommand creates the root of a command: its own file, which must be unchanged since it was found, and the
 // libraries that it is linked with.
 func (b *backend) buildCommand(c *hostcmd.Command) (*root, error) {
 	if refused := c.Alone(); refused != nil {

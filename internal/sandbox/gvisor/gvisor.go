@@ -31,8 +31,8 @@ type Options struct {
 	Interpreters []interpreter.Interpreter
 	// Commands lists the host commands that programs can start. Each runs in a container of its own.
 	Commands hostcmd.Set
-	// Network, unless it is nil, gives programs of proxied interpreters a way to an
-	// sandbox.Proxy, if their Host is one. Their containers have none all the same.
+	// Network connects programs of proxied interpreters to a sandbox.Proxy, if their Host is one. Their containers
+	// have no other network. Nil means no connections.
 	Network *interpreter.Network
 }
 

@@ -17,14 +17,13 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// place is the folder of one engine. It holds
+// place manages the folder of one engine:
 //
-//	lock           locked as long as the engine lives
-//	root-RUNTIME/  file systems
-//	N/             a container: config.json, state/, pid
+//	lock            locked as long as the engine lives
+//	root-RUNTIME/   file systems
+//	N/              a container: config.json, state/, pid
 //
-// Whoever gets the lock of another one knows that its engine has died, and removes
-// what that has left.
+// An engine that gets the lock of another one knows that the other is dead, and removes its folder.
 type place struct {
 	dir string // of all engines; a temporary one if it is empty
 

@@ -80,7 +80,7 @@ type specLinux struct {
 	Namespaces []map[string]string `json:"namespaces"`
 }
 
-// newRoot makes the root of a runtime in dir, whose guest is command.
+// newRoot creates the root of a runtime in dir. command starts its guest.
 func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, network *interpreter.Network) (*root, error) {
 	r := &root{runtime: runtime, dir: dir, i: i, threads: 32, relayed: network != nil}
 	bounded := confine.Plan{Profile: runtime, Processes: r.threads, Files: files, Ring: network == nil && confine.Shares(runtime)}
@@ -157,8 +157,8 @@ func (r *root) authorities(env []string, network *interpreter.Network) ([]string
 	return env, r.copy(interpreter.CertificatesPath, source)
 }
 
-// interpreter adds the files of an interpreter: directories stay where they are on
-// the machine, and files are copied, since each mount makes every start slower.
+// interpreter adds the files of an interpreter. Directories are mounted from the machine, and files are copied,
+// because each mount slows down every start.
 func (r *root) interpreter(i interpreter.Interpreter, empty string) (*interpreter.Image, error) {
 	found, err := i.Look()
 	if err != nil {

@@ -128,7 +128,7 @@ type Output struct {
 	spilt bool
 }
 
-// NewOutput keeps up to most bytes and calls end, once, when there are more.
+// NewOutput returns an Output that keeps up to most bytes. It calls end once if there are more.
 func NewOutput(most int, end func()) *Output { return &Output{most: most, end: end} }
 
 // Write implements io.Writer. It never fails.

@@ -24,8 +24,7 @@ type Interpreter struct {
 	Flags   []string // before the path of the harness
 	Env     []string // all that it has of an environment, such as where its cache would be
 	Main    string   // the file of the harness to start with
-	// Harness gives the files of the harness by name. They lie
-	// in HarnessDir, wherever it runs.
+	// Harness returns the files of the harness by name. They are in HarnessDir in every sandbox.
 	Harness func() map[string][]byte
 	// Exhausted reports whether its standard error says that it ran out of memory.
 	Exhausted func(stderr string) bool
@@ -82,7 +81,7 @@ func NewImage(inside, program string) (*Image, error) {
 	return m, m.libraries(program, path.Dir(inside))
 }
 
-// Image collects the files of the interpreter at path found, which Look gave.
+// Image returns the files that the interpreter at path found needs. found is the result of Look.
 func (i Interpreter) Image(found string) (*Image, error) {
 	m, err := i.image(found)
 	if err != nil {

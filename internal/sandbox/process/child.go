@@ -44,7 +44,7 @@ type child struct {
 	listener *os.File      // over which the listener of its network comes; nil if it has none
 }
 
-// spawn starts a child of a kind that is ready for a program.
+// spawn starts a child of a kind and waits until it is ready for a program.
 func (b *Backend) spawn(k *kind) (*child, error) {
 	found := b.check()
 	if found.refusal != nil {
@@ -60,7 +60,7 @@ func (b *Backend) spawn(k *kind) (*child, error) {
 	return b.greeted(k, found.weak)
 }
 
-// greeted starts a child and returns when it is ready for a program.
+// greeted starts a child and waits until it is ready for a program.
 func (b *Backend) greeted(k *kind, weak bool) (*child, error) {
 	if code := b.compiled(k, weak); code != nil {
 		if c, err := b.greet(k.with(CompiledArgument), weak, code); err == nil {

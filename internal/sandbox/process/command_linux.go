@@ -77,7 +77,7 @@ func (s *childSandbox) enter() (limits core.Limits, leave func(), refused *core.
 	return s.limits.Or(core.DefaultLimits()), s.backend.children.Done, nil
 }
 
-// command starts a child that becomes the command, and waits for its end.
+// command runs a command in a child of its own and waits for its end.
 func (b *Backend) command(whole context.Context, k *kind, c sandbox.Command, limits core.Limits) (sandbox.Ended, error) {
 	ctx, cancel := context.WithCancelCause(whole)
 	defer cancel(nil)

@@ -134,7 +134,7 @@ func overcomputed(computed time.Duration, l core.Limits) error {
 	return nil
 }
 
-// untilLook returns the time until the next look at a child that has left bytes up to its limit.
+// untilLook returns the time until the next measurement of a child that is left bytes below its limit.
 func untilLook(left int64) time.Duration {
 	return min(max(time.Duration(left/fastest), lookLeast), lookMost)
 }

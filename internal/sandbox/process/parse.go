@@ -132,7 +132,7 @@ func (p *parsed) take(s sandbox.Spec) *child {
 	return found.child
 }
 
-// remove reports whether it was the one that removed w.
+// remove removes w and reports whether it was still there.
 func (p *parsed) remove(w *waiting) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

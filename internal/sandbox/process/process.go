@@ -1,8 +1,6 @@
-// Package process runs each program in a child process of its own, behind the
-// walls that package walls builds: this binary again, as `retort guest`, which
-// has the JavaScript runtime built in, or an interpreter of the machine's. The
-// child has no files, no network, no environment and no say: it is started ahead
-// of time, runs one program and is killed.
+// Package process runs each program in a child process of its own, confined by package confine. The child is this
+// binary again, as `retort guest`, which has the JavaScript runtime built in, or an interpreter of the machine. It
+// has no files, no network and no environment. It is started in advance, runs one program and is killed.
 package process
 
 import (
@@ -59,8 +57,8 @@ type Options struct {
 	Limits core.Limits
 	// Fallback says what may run without full confinement.
 	Fallback Fallback
-	// Network, unless it is nil, gives programs of proxied interpreters a way to an
-	// sandbox.Proxy, if their Host is one.
+	// Network connects programs of proxied interpreters to a sandbox.Proxy, if their Host is one. Nil means no
+	// connections.
 	Network *interpreter.Network
 	// Interpreters lists the runtimes that the machine may have. Their children are started on first use.
 	Interpreters []Interpreter

@@ -21,7 +21,7 @@ type scratch struct {
 	lock *os.File // held as long as the engine lives, in whatever way it ends
 }
 
-// newScratch makes a directory, which gets its name when it is locked.
+// newScratch creates a directory. The directory gets its name after it is locked.
 func newScratch() (s scratch, err error) {
 	sweep()
 	made, err := os.MkdirTemp("", "retort-new-")
@@ -53,9 +53,8 @@ func (s scratch) remove() {
 	_ = s.lock.Close()
 }
 
-// sweep removes the directories of this user's engines that are gone. Process
-// ids would not tell: they are used again, and containers that share a directory
-// have their own.
+// sweep removes the directories of this user's dead engines. It does not rely on process ids, because they are
+// reused, and containers that share a directory have ids of their own.
 func sweep() {
 	stale, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchName+"*"))
 	for _, dir := range stale {

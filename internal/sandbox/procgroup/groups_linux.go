@@ -19,13 +19,10 @@ import (
 	"retort/internal/core"
 )
 
-// Groups are the engine's own control groups, below which each child gets one.
-// A machine that delegates none is no obstacle: then limits of the process and a
-// watcher are what holds.
-//
-// A child is born in its group. To move a process that exists makes the kernel
-// wait until every processor was idle once, which takes longer than all walls
-// together.
+// Groups holds the engine's own control groups. Each child gets a group below them. On a machine that delegates no
+// groups, the limits of the process and a watcher are used instead. A child is created in its group: moving an
+// existing process makes the kernel wait until every processor was idle once, which takes longer than the rest of the
+// confinement.
 type Groups struct {
 	version int
 	dirs    map[string]string // controller → the engine's directory
@@ -33,8 +30,7 @@ type Groups struct {
 	next    atomic.Int64
 }
 
-// OpenGroups makes the engine's control groups, below the one that it is in. It
-// is nil where that is not allowed.
+// OpenGroups creates the engine's control groups below its own group. It returns nil if that is not permitted.
 func OpenGroups() *Groups {
 	own, err := home()
 	if err != nil {
@@ -291,10 +287,10 @@ func (o *Group) Exhausted() bool {
 	return false
 }
 
-// Used returns the memory of the group, in bytes; 0 if it is not known.
+// Used returns the memory of the group in bytes, or 0 if unknown.
 func (o *Group) Used() int64 { return o.bytes("memory.current", "memory.usage_in_bytes") }
 
-// Peak returns the most memory that the group has had, in bytes; 0 if it is not known.
+// Peak returns the peak memory of the group in bytes, or 0 if unknown.
 func (o *Group) Peak() int64 { return o.bytes("memory.peak", "memory.max_usage_in_bytes") }
 
 // bytes reads a number from the file of control groups version 2 or, if there is none, version 1.

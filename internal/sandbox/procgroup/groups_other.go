@@ -16,7 +16,7 @@ type (
 	Group struct{}
 )
 
-// OpenGroups gives none.
+// OpenGroups returns nil.
 func OpenGroups() *Groups { return nil }
 
 // Close does nothing.

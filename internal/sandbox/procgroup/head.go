@@ -15,7 +15,7 @@ type Head struct {
 	text []byte
 }
 
-// Write never fails.
+// Write implements io.Writer. It never fails.
 func (h *Head) Write(b []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// Spawner starts children from one thread that lives as long as they may: Go
-// ends threads as it likes, and the kernel sends a child its death signal when
-// the thread that forked it ends.
+// Spawner starts children from one thread that lives as long as they do. The kernel sends a child its death signal
+// when the thread that forked it ends, and Go may end other threads at any time.
 type Spawner struct {
 	groups *Groups
 	tasks  chan func()

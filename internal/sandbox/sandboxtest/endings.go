@@ -87,8 +87,7 @@ func (s *suite) cancelAt(t *testing.T, b sandbox.Backend, code text, m moment) {
 	}
 }
 
-// cancelAtTheEnd cancels around the time that the program ends by itself: either
-// end is good, a third is not.
+// cancelAtTheEnd cancels a program about when it ends by itself. It must end either by itself or as cancelled.
 func (s *suite) cancelAtTheEnd(t *testing.T, b sandbox.Backend) {
 	code := text{"await box.put(0); return 1", "box.put(0)\n1"}
 	step := 1

@@ -1,6 +1,5 @@
-// Package sandboxtest is the contract of sandboxes, as tests that every backend
-// passes with each of its runtimes. Programs are in the forms that the packages
-// guest and python describe.
+// Package sandboxtest defines the contract of sandboxes as tests that every backend must pass with each of its
+// runtimes. The packages guest and python describe the form of the programs.
 package sandboxtest
 
 import (
@@ -123,7 +122,7 @@ func (e ends) on(runtime string) (end string, known bool) {
 // hang bounds the time of a program that is expected to end by itself.
 const hang = testenv.Patience
 
-// backend returns the backend that all tests share that do not change it. The first call makes it.
+// backend returns the backend that is shared by all tests that do not change it. The first call creates it.
 func (s *suite) backend(t *testing.T) sandbox.Backend {
 	if s.shared == nil {
 		s.shared = s.newBackend(t)
@@ -162,7 +161,7 @@ func (s *suite) program(p text, l core.Limits) core.Program {
 	}}
 }
 
-// echo gives back the arguments of every call.
+// echo returns the arguments of every call.
 var echo = sandbox.HostFunc(func(_ context.Context, c core.Call) (core.Result, error) { return core.Result{Value: c.Arguments}, nil })
 
 func (s *suite) prepare(t testing.TB, b sandbox.Backend, l core.Limits) sandbox.Sandbox {

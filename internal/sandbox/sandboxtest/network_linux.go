@@ -39,7 +39,7 @@ func connecting(name string, port int, address ...byte) attempt {
 	}}
 }
 
-// connected waits until a connection is made, or is not.
+// connected waits until a connection is established or has failed.
 func connected(fd int) error {
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, 2000); n == 0 || err != nil {
 		return errors.New("nobody answers")

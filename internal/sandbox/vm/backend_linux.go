@@ -172,7 +172,7 @@ func absolute(dir string) string {
 	return dir
 }
 
-// findProgram looks for what makes machines: what Setup has chosen, if that is still there.
+// findProgram looks for the virtual machine monitor: the one that Setup has chosen, if it still exists.
 func (b *backend) findProgram() error {
 	if runtime.GOARCH != "amd64" {
 		return core.Errorf(core.KindSandboxUnavailable, Name, "machines are for x86-64 processors in this version").WithHint("use another sandbox: sandboxMode: auto")

@@ -89,8 +89,8 @@ func (b *backend) native(r *Report, emulator qemu, there bool, emulated time.Dur
 	return b.life.Err()
 }
 
-// timeStart starts a machine from its kernel, and throws it away when its guest is there, or time
-// is up.
+// timeStart measures the start of a machine from its kernel. It discards the machine when its guest is ready or the
+// time is up.
 func (b *backend) timeStart(within time.Duration) (took time.Duration, err error) {
 	i, err := b.describe(quickjs, nil)
 	if err != nil {

@@ -120,7 +120,7 @@ func (b *backend) boot(ctx context.Context, i *image, dir string) (*vm, error) {
 	return m, nil
 }
 
-// endWith kills the machine when ctx ends, which is then the cause of whatever fails. stop ends that.
+// endWith kills the machine when ctx ends. The end of ctx is then the cause of all failures. stop ends this.
 func (m *vm) endWith(ctx context.Context) (stop func()) {
 	cancel := context.AfterFunc(ctx, func() { m.abandon(fmt.Errorf("the machine was ended before it was ready: %w", context.Cause(ctx))) })
 	return func() { cancel() }

@@ -24,7 +24,7 @@ import (
 
 const (
 	setupLock = "setup.lock"
-	// kernelDir, in Dir, is a kernel that came from a package.
+	// kernelDir, in Dir, is the folder of a kernel that came from a package.
 	kernelDir = "kernel"
 	fetching  = "fetching"
 )

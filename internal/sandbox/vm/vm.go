@@ -46,8 +46,8 @@ type Options struct {
 	Interpreters []interpreter.Interpreter
 	// Commands lists the host commands that programs can start. Each runs in a machine of its own.
 	Commands hostcmd.Set
-	// Network, unless it is nil, gives programs of proxied interpreters a way to an
-	// sandbox.Proxy, if their Host is one. Their machines have none all the same.
+	// Network connects programs of proxied interpreters to a sandbox.Proxy, if their Host is one. Their machines have
+	// no other network. Nil means no connections.
 	Network *interpreter.Network
 }
 
@@ -60,14 +60,14 @@ func Dir(home string) string {
 	return filepath.Join(home, "machines")
 }
 
-// chosenFile, in Dir, says which kernel Setup has chosen.
+// chosenFile, in Dir, records which kernel Setup has chosen.
 const chosenFile = "setup.json"
 
 // chosen records the choice of Setup for backends.
 type chosen struct {
 	Kernel string `json:"kernel"` // a folder
 	KVM    bool   `json:"kvm"`    // machines start so much sooner with it that it is used
-	// Firecracker makes them, and not QEMU.
+	// Firecracker reports whether machines use Firecracker instead of QEMU.
 	Firecracker bool `json:"firecracker,omitempty"`
 }
 

@@ -63,7 +63,7 @@ type started[T Item] struct {
 	err  error
 }
 
-// NewPool makes a Pool and, unless it is lazy, starts to fill it. Close must be called.
+// NewPool makes a Pool and starts to fill it unless it is lazy. The caller must close it.
 func NewPool[T Item](o PoolOptions[T]) *Pool[T] {
 	p := &Pool[T]{PoolOptions: o, mostAtOnce: max(4, 2*runtime.GOMAXPROCS(0))}
 	if o.Room == nil {

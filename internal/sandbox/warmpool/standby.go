@@ -25,8 +25,8 @@ type Guest interface {
 	Kill()
 	// Gone returns a channel that is closed when nothing of the guest is left.
 	Gone() <-chan struct{}
-	// Limit bounds a guest that has no program yet for the limits of its program,
-	// if those differ from the ones that it was started with.
+	// Limit sets the limits of the program for a guest that has no program yet, if they differ from those that it was
+	// started with.
 	Limit(core.Limits)
 	// Peak returns the peak memory of the guest, in bytes, or 0 if unknown.
 	Peak() int64
@@ -41,10 +41,10 @@ type Kind struct {
 	// Start starts a guest. After an error nothing may be left behind. The guest need not be ready or greeted. A
 	// *core.Error reaches the caller that asked for the sandbox unchanged.
 	Start func(ctx context.Context) (Guest, error)
-	// Harness gives what a guest gets that waits for it in the first frame; nil
-	// where guests have theirs.
+	// Harness returns the compiled harness that a guest waits for in the first frame. It is nil if guests have their
+	// own.
 	Harness func() []byte
-	// Within bounds the time from start to ready: 30 s if zero.
+	// Within bounds the time from start to ready. Zero means 30 s.
 	Within time.Duration
 	// Warm sets the number of guests that wait when idle. Zero means 2; a negative number means none. MaxWarm is the
 	// number that may wait under load. Zero means 8.
@@ -94,7 +94,7 @@ type kind struct {
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New makes a Backend. Close must be called.
+// New makes a Backend, which the caller must close.
 func New(o Options) *Backend {
 	b := &Backend{Options: o, kinds: map[string]*kind{}, running: map[*pooledSandbox]struct{}{}}
 	b.ctx, b.stop = context.WithCancel(context.Background())
@@ -143,7 +143,7 @@ func (m *member) Kill() {
 	_ = m.conn.Close()
 }
 
-// start starts a guest and returns when it is ready for a program.
+// start starts a guest and waits until it is ready for a program.
 func (b *Backend) start(k Kind) (*member, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, k.Within)
 	defer cancel()
@@ -174,7 +174,7 @@ func (b *Backend) start(k Kind) (*member, error) {
 	return nil, b.failed(m, err)
 }
 
-// begin starts a guest, and counts it until it is gone.
+// begin starts a guest and counts it until it is gone.
 func (b *Backend) begin(ctx context.Context, k Kind) (Guest, error) {
 	b.mu.Lock()
 	if b.closed {

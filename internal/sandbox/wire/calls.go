@@ -16,8 +16,8 @@ type Host interface {
 // growing another would cost more than everything else here.
 const maxIdle = 8
 
-// maxPending bounds the memory of the calls that wait or are under way. The
-// guest is not read from while they exceed it.
+// maxPending bounds the memory of the calls that wait or are in progress. While they exceed it, the guest is not
+// read.
 const maxPending = 128 << 20
 
 type call struct {

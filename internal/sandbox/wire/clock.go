@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// clock calls expired once a span of active time has passed.
+// clock calls expired after a span of active time.
 type clock struct {
 	mu      sync.Mutex
 	left    time.Duration // when the clock was last stopped
@@ -19,8 +19,8 @@ func startClock(span time.Duration, expired func()) *clock {
 	return &clock{left: span, started: time.Now(), timer: time.AfterFunc(span, expired)}
 }
 
-// pause stops the clock until resume is called, which is idempotent. With
-// several pauses in force, it runs again after the last has ended.
+// pause stops the clock until resume is called, which is idempotent. With several pauses at the same time, the clock
+// runs again after the last has ended.
 func (c *clock) pause() (resume func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,7 +41,7 @@ func (c *clock) resume() {
 	}
 }
 
-// stop ends the clock for good.
+// stop stops the clock permanently.
 func (c *clock) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

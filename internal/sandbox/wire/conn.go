@@ -174,7 +174,7 @@ func (c *Conn) Buffered() bool {
 	return err == nil && int64(c.in.Buffered()-lengthSize) >= int64(binary.BigEndian.Uint32(length))
 }
 
-// Close closes the connection below. It is idempotent and ends Read and Send.
+// Close closes the underlying connection, which ends Read and Send. It is idempotent.
 func (c *Conn) Close() error {
 	c.closing.Do(func() { c.closeErr = c.rw.Close() })
 	return c.closeErr

@@ -87,11 +87,10 @@ func appendHeader(b []byte, f Frame) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(len(f.Head)))
 }
 
-// readFrame reads one frame. At the end of the input between two frames the
-// error is io.EOF, within one io.ErrUnexpectedEOF; a frame that is not in
-// sizes or larger than it may be is a *Violation, and nothing was allocated
-// for it. A call that is too large is an *errLarge. admit, unless it is nil, may wait until there is
-// memory, or refuse.
+// readFrame reads one frame. If the input ends between two frames the error is io.EOF, within a frame
+// io.ErrUnexpectedEOF. A frame that is not in sizes, or is too large, gives a *Violation, and no memory is allocated
+// for it. A call that is too large gives an *errLarge. admit, unless it is nil, may wait until there is memory, or
+// refuse.
 func readFrame(r *bufio.Reader, sizes Sizes, admit func(Kind, int64) error) (Frame, error) {
 	var header [headerSize]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {

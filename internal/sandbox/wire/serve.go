@@ -201,7 +201,7 @@ func (s *session) print(text []byte) error {
 	return outputStop(s.limits.Output)
 }
 
-// call dispatches a call. Only those that go to a tool count towards the limit.
+// call dispatches a call. Only calls to a tool count towards the limit.
 func (s *session) call(f Frame) error {
 	head, err := s.destination(f)
 	if err != nil {
@@ -228,7 +228,7 @@ func (s *session) count() error {
 	return nil
 }
 
-// refuseLarge answers a call that was dropped. It counts, whatever it was for.
+// refuseLarge answers a call that was dropped because it is too large. It counts towards the limit in any case.
 func (s *session) refuseLarge(large *errLarge) error {
 	if err := s.count(); err != nil {
 		return err
@@ -240,8 +240,8 @@ func (s *session) refuseLarge(large *errLarge) error {
 
 const noJSON = "not JSON in UTF-8, or nested more than 10,000 levels deep"
 
-// isJSON reports whether data is JSON in valid UTF-8 that is not nested too deeply. Package json
-// alone takes any bytes within strings.
+// isJSON reports whether data is JSON in valid UTF-8 that is not nested too deeply. Package json alone accepts
+// invalid UTF-8 in strings.
 func isJSON(data []byte) bool { return utf8.Valid(data) && json.Valid(data) }
 
 // destination decodes the head of a call. It is usually equal to the previous head, which is cached.

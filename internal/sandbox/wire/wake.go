@@ -17,7 +17,7 @@ type waker struct {
 	resume func() // once the guest waits
 }
 
-// newWaker makes a waker that ends with ctx, at whose end conn must be closed.
+// newWaker makes a waker that ends with ctx. conn must be closed when ctx ends.
 func newWaker(ctx context.Context, conn *Conn, waits func() (resume func())) *waker {
 	w := &waker{due: make(chan struct{}, 1), waits: waits, resume: nothing}
 	w.timer = time.AfterFunc(time.Hour, w.ring)

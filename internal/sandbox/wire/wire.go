@@ -89,10 +89,10 @@ func ReadyFrame(runtime string) Frame {
 	return Frame{Kind: KindReady, Head: encode(Ready{Protocol: Protocol, Runtime: runtime})}
 }
 
-// HarnessFrame carries the compiled harness of a guest.
+// HarnessFrame returns the frame with the compiled harness of a guest.
 func HarnessFrame(code []byte) Frame { return Frame{Kind: KindHarness, Body: code} }
 
-// OutputFrame carries console output.
+// OutputFrame returns a frame with console output.
 func OutputFrame(text []byte) Frame { return Frame{Kind: KindOutput, Body: text} }
 
 // CallFrame returns a call to the host. The result has the same id.

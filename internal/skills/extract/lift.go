@@ -204,8 +204,8 @@ var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
 func snake(name string) string { return strings.ToLower(capital.ReplaceAllString(name, "${1}_${2}")) }
 
-// add makes a parameter of a literal, or finds the one that it is already. other is put before a name that means
-// something else in the program. It returns the name, "" if the literal stays.
+// add makes a parameter of a literal, or returns the one that it already is. other is prefixed to a name that means
+// something else in the program. add returns the parameter's name, or "" if the literal stays.
 func (p *program) add(name string, value token, other string) string {
 	base := name
 	for n := 2; ; n++ {

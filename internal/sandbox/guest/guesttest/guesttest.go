@@ -54,7 +54,7 @@ type Suite struct {
 	Of, Part int
 	Own      bool
 
-	// Run runs one program, whose limits are not complete, to its end.
+	// Run runs one program to its end. The limits of p are not complete.
 	Run func(t testing.TB, p core.Program, h wire.Host) wire.End
 }
 

@@ -179,15 +179,15 @@ func (h *Host) slow(ctx context.Context, ms int) {
 	}
 }
 
-// moment yields the processor, so that several calls are under way at the same time.
+// moment yields the processor, so that several calls are in progress at the same time.
 func moment() {
 	for range 100 {
 		runtime.Gosched()
 	}
 }
 
-// meet waits until count calls of meet are under way at the same time. It reports whether that
-// happened before the program ended.
+// meet waits until count calls of meet are in progress at the same time. It reports whether that happened before the
+// program ended.
 func (h *Host) meet(ctx context.Context, count int) bool {
 	h.mu.Lock()
 	h.meeting++

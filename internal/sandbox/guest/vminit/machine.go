@@ -11,8 +11,8 @@ import "retort/internal/sandbox/confine"
 const (
 	// Argument is the first argument of the process, as the kernel starts it.
 	Argument = "machine"
-	// RestoredArgument follows that of a guest which may be copied while it waits: what it
-	// has drawn at random before its program came is the same in every copy.
+	// RestoredArgument follows the argument of a guest that may be copied while it waits. Random numbers that it has
+	// drawn before its program arrives are the same in every copy.
 	RestoredArgument = "restored"
 	// ConfigPath gives the path of the Config in the archive, as JSON.
 	ConfigPath = "/machine.json"

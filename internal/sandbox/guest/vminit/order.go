@@ -85,7 +85,7 @@ func (f File) send(w io.Writer, open func(File) (io.ReadCloser, error)) error {
 	return errors.Join(err, from.Close())
 }
 
-// ReadPart reads what came back next. A machine that says anything else is an error.
+// ReadPart reads the next part from the machine. Anything else is an error.
 func ReadPart(r *bufio.Reader) (kind byte, data []byte, err error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

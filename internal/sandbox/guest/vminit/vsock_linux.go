@@ -135,8 +135,8 @@ func pass(to, from int) {
 	}
 }
 
-// passOut leads what the guest says to the host. It returns whether the guest may say more: then it
-// is the host that has gone, and nothing that the guest said was taken from it.
+// passOut copies the guest's output to the host. It returns true if the guest may send more. In that case the host
+// has closed the connection, and no output of the guest is lost.
 func passOut(host, guest int) (more bool) {
 	buffer := make([]byte, atOnce)
 	const ended = unix.POLLHUP | unix.POLLERR | unix.POLLRDHUP
