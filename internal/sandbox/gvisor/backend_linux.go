@@ -15,6 +15,7 @@ import (
 
 	"retort/internal/core"
 	"retort/internal/sandbox"
+	"retort/internal/sandbox/exitcause"
 	"retort/internal/sandbox/interpreter"
 	"retort/internal/sandbox/procgroup"
 	"retort/internal/sandbox/warmpool"
@@ -168,7 +169,7 @@ func (b *backend) try() error {
 		g.Kill()
 		<-g.Gone()
 		cause, hint := remedy(g.stderr.String())
-		return core.Errorf(core.KindSandboxUnavailable, Name, "gVisor does not start a container here: %s (%w%s)", cause, err, g.complaint()).WithHint("%s", hint)
+		return core.Errorf(core.KindSandboxUnavailable, Name, "gVisor does not start a container here: %s (%w%s)", cause, err, exitcause.Detail(g.stderr.String())).WithHint("%s", hint)
 	}
 	return nil
 }

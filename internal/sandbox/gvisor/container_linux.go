@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unicode"
 
 	"retort/internal/core"
 	"retort/internal/sandbox/procgroup"
@@ -245,16 +244,6 @@ func openMemory(pid int) *os.File {
 func (g *container) Peak() int64 {
 	g.measure()
 	return g.peak.Load()
-}
-
-// complaint returns what standard error says about the container's end, in the form of a message's tail.
-func (g *container) complaint() string {
-	for line := range strings.Lines(g.stderr.String()) {
-		if line = strings.TrimSpace(line); strings.ContainsFunc(line, unicode.IsLetter) {
-			return ": " + line
-		}
-	}
-	return ""
 }
 
 // Explain implements warmpool.Guest.

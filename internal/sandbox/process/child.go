@@ -12,9 +12,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unicode"
 
 	"retort/internal/core"
+	"retort/internal/sandbox/exitcause"
 	"retort/internal/sandbox/procgroup"
 	"retort/internal/sandbox/wire"
 )
@@ -189,12 +189,7 @@ func (c *child) measure() {
 // complaint returns what the child's standard error says about its end, in the form of a message's tail. The child
 // must have exited.
 func (c *child) complaint() string {
-	for line := range strings.Lines(c.stderr.String()) {
-		if line = strings.TrimSpace(line); strings.ContainsFunc(line, unicode.IsLetter) { // and not a ruler
-			return ": " + line
-		}
-	}
-	return ""
+	return exitcause.Detail(c.stderr.String())
 }
 
 func (c *child) Alive() bool {

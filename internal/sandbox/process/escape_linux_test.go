@@ -14,6 +14,7 @@ import (
 	"retort/internal/devel/testenv"
 	"retort/internal/sandbox"
 	"retort/internal/sandbox/confine"
+	"retort/internal/sandbox/exitcause"
 	"retort/internal/sandbox/interpreter"
 	"retort/internal/sandbox/sandboxtest"
 )
@@ -45,7 +46,7 @@ func native(t *testing.T, profile string, role ...string) *kind {
 		t.Fatal(err)
 	}
 	return &kind{
-		runtime: profile, command: self(t, "guest"), native: true, exhausted: goExhausted,
+		runtime: profile, command: self(t, "guest"), native: true, exhausted: exitcause.OutOfMemory,
 		plan: confine.Plan{Profile: profile, Argv: append([]string{"/usr/bin/probe"}, role...), Mounts: mounts(m), Harness: interpreter.HarnessDir, Tmp: 8 << 20, Files: 256, Processes: 64, Proc: profile == "node"},
 	}
 }

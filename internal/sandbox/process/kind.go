@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"strings"
 
 	"retort/internal/sandbox/confine"
+	"retort/internal/sandbox/exitcause"
 	"retort/internal/sandbox/warmpool"
 )
 
@@ -40,14 +40,9 @@ const (
 // builtin returns the kind of children that run this binary: the built-in guest and its other confined roles.
 func builtin(command []string) *kind {
 	return &kind{
-		runtime: quickjs, command: command, exhausted: goExhausted,
+		runtime: quickjs, command: command, exhausted: exitcause.OutOfMemory,
 		plan: confine.Plan{Profile: "quickjs", Files: maxFiles, Processes: maxThreads, Proc: confine.WantsProc},
 	}
-}
-
-// goExhausted is the exhausted function for Go programs.
-func goExhausted(stderr string) bool {
-	return strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory")
 }
 
 // found completes the kind and returns an error if it cannot be used.

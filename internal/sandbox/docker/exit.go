@@ -3,26 +3,20 @@ package docker
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
-	"unicode"
 
 	"retort/internal/core"
+	"retort/internal/sandbox/exitcause"
 	"retort/internal/sandbox/wire"
 )
 
 const (
-	effects     = "calls that the program had made before may have had their effects"
-	stackHint   = "look for a recursion without an end, or use a loop; a higher limit of recursion does not make the stack larger"
-	crashHint   = "most often that is a recursion without an end, or values nested too deeply: use loops and flat values; " + effects
-	killedHint  = "the machine may be short of memory; " + effects
-	exitHint    = "a program ends with its last statement, not by ending its process; " + effects
-	restartHint = effects + "; run it again, in smaller steps"
-	daemonHint  = "see that the daemon runs: sudo systemctl status docker; " + effects
+	daemonHint = "see that the daemon runs: sudo systemctl status docker; " + exitcause.Effects
 	// tardy sets the longest delay between the end of a container and the event that it ran out of memory.
 	tardy = 250 * time.Millisecond
 )
@@ -47,53 +41,27 @@ func (c *container) exhausted(stderr string) bool {
 	if c.i != nil {
 		return c.i.Exhausted != nil && c.i.Exhausted(stderr)
 	}
-	return strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory")
+	return exitcause.OutOfMemory(stderr)
 }
 
-// complaint returns the first line of stderr that has letters, in the form of a message's tail.
-func complaint(stderr string) string {
-	for line := range strings.Lines(stderr) {
-		if line = strings.TrimSpace(line); strings.ContainsFunc(line, unicode.IsLetter) {
-			return ": " + line
-		}
-	}
-	return ""
-}
-
-// death returns the error for the end of a container that exceeded no limit.
+// death returns the error for the end of a container that exceeded no limit. Like a shell, the daemon reports in the
+// exit status which signal ended the program.
 func (c *container) death(stderr, file string) *core.Error {
 	if c.code < 0 {
 		c.backend.doubt()
 		return core.Errorf(core.KindRuntime, Name+".run", "the connection to Docker ended while the program ran").WithHint(daemonHint)
 	}
-	words := complaint(stderr)
-	switch syscall.Signal(c.code - 128) {
-	case syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGABRT, syscall.SIGFPE:
-		return c.crash(words, stderr, file)
-	case syscall.SIGKILL:
-		return core.Errorf(core.KindRuntime, Name+".run", "the container was ended from outside%s", words).WithHint(killedHint)
+	x := exitcause.Exit{
+		Op: Name + ".run", Subject: "the container", State: fmt.Sprintf("exit status %d", c.code), Stderr: stderr,
+		File: file, Runtime: c.runtime, Native: c.i != nil,
 	}
-	e := core.Errorf(core.KindRuntime, Name+".run", "the container ended unexpectedly (exit status %d)%s", c.code, words)
-	if c.i != nil && words == "" {
-		return e.WithHint(exitHint)
+	if signal, ok := exitcause.OfShell(c.code); ok {
+		x.Signal, x.State, x.Killed = signal, fmt.Sprintf("signal: %v", signal), signal == syscall.SIGKILL
 	}
-	return e.WithHint(restartHint)
-}
-
-// crash returns the error for a crash of the runtime, which a program can cause.
-func (c *container) crash(words, stderr, file string) *core.Error {
-	line, deep := 0, false
-	if c.i != nil && c.i.Crashed != nil {
-		line, deep = c.i.Crashed(stderr, file)
+	if c.i != nil {
+		x.Crashed = c.i.Crashed
 	}
-	e := core.Errorf(core.KindRuntime, Name+".run", "the program crashed %s%s", c.runtime, words).WithHint(crashHint)
-	if deep {
-		e = core.Errorf(core.KindRuntime, Name+".run", "the call stack overflowed: functions called each other until the stack of %s was gone", c.runtime).WithHint(stackHint)
-	}
-	if e.Line = line; line > 0 {
-		e.Column = 1
-	}
-	return e
+	return exitcause.Explain(x)
 }
 
 // watcher receives the daemon's events about containers of this engine that ran out of memory. After a container is

@@ -1,0 +1,107 @@
+// Package exitcause explains the end of a guest that did not report the end of its program: it turns an exit status, a
+// signal and standard error into the error that models and people read.
+package exitcause
+
+import (
+	"strings"
+	"syscall"
+	"unicode"
+
+	"retort/internal/core"
+)
+
+// Exit describes how the process of a guest ended. It exceeded no limit that the backend knows of.
+type Exit struct {
+	Op      string         // operation of the error: "docker.run"
+	Subject string         // what ended: "the container"
+	State   string         // how it ended, in words: "exit status 3"
+	Signal  syscall.Signal // that ended it; 0 or less if none did
+	Killed  bool           // something outside the engine ended it
+	Stderr  string         // of the runtime
+	File    string         // name of the program, as the runtime knows it
+	Runtime string         // "python"
+	// Native reports whether the program can end the process of its runtime.
+	Native bool
+	// Crashed finds the line of a crash in standard error, and whether the call stack was too deep. It may be nil.
+	Crashed func(stderr, file string) (line int, deep bool)
+}
+
+const (
+	effects     = "calls that the program had made before may have had their effects"
+	stackHint   = "look for a recursion without an end, or use a loop; a higher limit of recursion does not make the stack larger"
+	crashHint   = "most often that is a recursion without an end, or values nested too deeply: use loops and flat values; " + effects
+	killedHint  = "the machine may be short of memory; " + effects
+	exitHint    = "a program ends with its last statement, not by ending its process; " + effects
+	restartHint = effects + "; run it again, in smaller steps"
+)
+
+// Effects is the part of a hint which says that calls may already have had effects.
+const Effects = effects
+
+// Explain returns the error for an exit.
+func Explain(x Exit) *core.Error {
+	detail := "(" + x.State + ")" + Detail(x.Stderr)
+	switch {
+	case isCrash(x.Signal):
+		return x.crash(detail)
+	case x.Killed:
+		return core.Errorf(core.KindRuntime, x.Op, "%s was ended from outside %s", x.Subject, detail).WithHint(killedHint)
+	}
+	e := core.Errorf(core.KindRuntime, x.Op, "%s ended unexpectedly %s", x.Subject, detail)
+	if x.Native && x.Signal <= 0 && Detail(x.Stderr) == "" {
+		return e.WithHint(exitHint)
+	}
+	return e.WithHint(restartHint)
+}
+
+// crash returns the error for a crash of the runtime. A program can cause one: not every runtime detects that its stack
+// is exhausted.
+func (x Exit) crash(detail string) *core.Error {
+	line, deep := 0, false
+	if x.Crashed != nil {
+		line, deep = x.Crashed(x.Stderr, x.File)
+	}
+	e := core.Errorf(core.KindRuntime, x.Op, "the program crashed %s %s", x.Runtime, detail).WithHint(crashHint)
+	if deep {
+		e = core.Errorf(
+			core.KindRuntime, x.Op, "the call stack overflowed: functions called each other until the stack of %s was gone", x.Runtime,
+		).WithHint(stackHint)
+	}
+	if e.Line = line; line > 0 {
+		e.Column = 1
+	}
+	return e
+}
+
+// isCrash reports whether a fault in the process itself causes the signal.
+func isCrash(s syscall.Signal) bool {
+	switch s {
+	case syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGABRT, syscall.SIGFPE:
+		return true
+	}
+	return false
+}
+
+// Detail returns the first line of standard error that has letters, as the tail of a message (": out of range"), or "".
+func Detail(stderr string) string {
+	for line := range strings.Lines(stderr) {
+		if line = strings.TrimSpace(line); strings.ContainsFunc(line, unicode.IsLetter) {
+			return ": " + line
+		}
+	}
+	return ""
+}
+
+// OutOfMemory reports whether the standard error of a program that is written in Go says that it ran out of memory.
+// Interpreters have their own function.
+func OutOfMemory(stderr string) bool {
+	return strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory")
+}
+
+// OfShell reads an exit status above 128 as the signal that ended the process, as shells write it.
+func OfShell(code int) (signal syscall.Signal, ok bool) {
+	if code > 128 {
+		return syscall.Signal(code - 128), true
+	}
+	return 0, false
+}

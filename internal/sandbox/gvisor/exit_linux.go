@@ -1,0 +1,33 @@
+package gvisor
+
+import (
+	"fmt"
+
+	"retort/internal/core"
+	"retort/internal/sandbox/exitcause"
+)
+
+// exhausted reports whether the runtime's standard error says that it ran out of memory.
+func (r *root) exhausted(stderr string) bool {
+	if r.i != nil {
+		return r.i.Exhausted(stderr)
+	}
+	return exitcause.OutOfMemory(stderr)
+}
+
+// death returns the error for the end of a container that exceeded no limit. Like a shell, runsc reports in its exit
+// status which signal ended the program.
+func (g *container) death(file string) *core.Error {
+	state := g.cmd.ProcessState
+	x := exitcause.Exit{
+		Op: Name + ".run", Subject: "the sandbox's process", State: state.String(), Killed: !state.Exited(),
+		Stderr: g.stderr.String(), File: file, Runtime: g.root.runtime, Native: g.root.i != nil,
+	}
+	if signal, ok := exitcause.OfShell(state.ExitCode()); ok {
+		x.Signal, x.State = signal, fmt.Sprintf("signal: %v", signal)
+	}
+	if g.root.i != nil {
+		x.Crashed = g.root.i.Crashed
+	}
+	return exitcause.Explain(x)
+}

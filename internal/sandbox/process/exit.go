@@ -1,0 +1,53 @@
+package process
+
+import (
+	"os"
+	"syscall"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/sandbox/exitcause"
+	"retort/internal/sandbox/wire"
+)
+
+// explain sets the end of a program whose child exited by itself.
+func (s *childSandbox) explain(end *wire.End, p core.Program) {
+	c := s.child
+	<-c.exited
+	state, stderr := c.cmd.ProcessState, c.stderr.String()
+	switch {
+	case c.starved || s.kind.exhausted(stderr) || c.outgrew(p.Limits):
+		stop := wire.MemoryStop(p.Limits.Memory)
+		end.Status, end.Error = stop.Status, stop.Reason
+	case state.UserTime()+state.SystemTime() >= processorTime(p.Limits):
+		end.Status = core.StatusTimeout
+		end.Error = core.Errorf(core.KindLimit, "process.run", "the program used more than its %v of processor time", processorTime(p.Limits)).
+			WithHint("make fewer or smaller steps, or ask for a longer timeout_ms")
+	default:
+		end.Status, end.Error = core.StatusError, s.death(state, stderr, p.Name)
+	}
+}
+
+// death returns the error for the end of a child that exceeded no limit.
+func (s *childSandbox) death(state *os.ProcessState, stderr, file string) *core.Error {
+	signal := signalOf(state)
+	return exitcause.Explain(exitcause.Exit{
+		Op: "process.run", Subject: "the sandbox's process", State: state.String(), Signal: signal,
+		Killed: signal == syscall.SIGKILL, Stderr: stderr, File: file, Runtime: s.kind.runtime, Native: s.kind.native,
+		Crashed: s.kind.crashed,
+	})
+}
+
+// signalOf returns the signal that ended a process, or -1.
+func signalOf(state *os.ProcessState) syscall.Signal {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() {
+		return -1
+	}
+	return status.Signal()
+}
+
+// processorTime returns the total processor time that a program may use on all processors.
+func processorTime(l core.Limits) time.Duration {
+	return l.Computing.Truncate(time.Second)*2 + 10*time.Second
+}

@@ -1,0 +1,115 @@
+package vm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/sandbox/exitcause"
+	"retort/internal/sandbox/wire"
+)
+
+// Explain implements warmpool.Guest.
+func (m *vm) Explain(end *wire.End, p core.Program) {
+	select {
+	case <-m.said:
+	case <-m.over:
+		<-m.said
+	case <-time.After(lastWords):
+	}
+	m.Kill()
+	<-m.gone
+	stderr := ""
+	select {
+	case <-m.said:
+		if m.end != nil {
+			stderr = m.end.Stderr
+		}
+	default:
+	}
+	// Nobody else kills a guest inside of its machine but the kernel, for want of memory.
+	starved := stderr == "" && m.end != nil && m.end.Signal == int(syscall.SIGKILL)
+	if starved || m.outgrown.Load() || m.image.exhausted(stderr) {
+		stop := wire.MemoryStop(p.Limits.Memory)
+		end.Status, end.Error = stop.Status, stop.Reason
+		return
+	}
+	end.Status, end.Error = core.StatusError, m.death(stderr, p.Name)
+}
+
+// exhausted reports whether the runtime's standard error says that it ran out of memory.
+func (i *image) exhausted(stderr string) bool {
+	if i.i != nil {
+		return i.i.Exhausted(stderr)
+	}
+	return exitcause.OutOfMemory(stderr)
+}
+
+// whyNot completes the error of a machine that is not ready. The machine ends.
+func (m *vm) whyNot(err error) error {
+	select {
+	case <-m.said:
+	case <-time.After(lastWords):
+	}
+	own := m.endsItself()
+	m.Kill()
+	<-m.gone
+	select {
+	case <-m.said:
+		if m.end != nil {
+			return fmt.Errorf("%w: %s%s%s", err, m.end.Failed, exitcause.Detail(m.end.Stderr), exitcause.Detail(m.stderr.String()))
+		}
+	default:
+	}
+	return fmt.Errorf("%w%s", m.cause(err, own), exitcause.Detail(m.stderr.String()))
+}
+
+// endsItself reports whether the machine has ended, or does so within a moment, without being killed here.
+func (m *vm) endsItself() bool {
+	select {
+	case <-m.over:
+	case <-time.After(lastWords):
+		return false
+	}
+	return m.ended.Load() == nil
+}
+
+// cause returns the reason why a machine whose connections failed with err is not ready. own is set if it ended by
+// itself. The machine must be gone.
+func (m *vm) cause(err error, own bool) error {
+	switch why := m.ended.Load(); {
+	case why != nil:
+		return *why
+	case m.outgrown.Load():
+		return errors.New("the machine ran out of memory")
+	case !errors.Is(err, io.EOF):
+		return err
+	case own:
+		return fmt.Errorf("the machine ended (%s)", m.cmd.ProcessState)
+	}
+	return errors.New("the machine closed its connections, and was ended")
+}
+
+// death returns the error for the end of a machine, or of its guest, that exceeded no limit.
+func (m *vm) death(stderr, file string) *core.Error {
+	if m.end == nil {
+		return exitcause.Explain(exitcause.Exit{
+			Op: Name + ".run", Subject: "the machine", State: m.cmd.ProcessState.String(), Killed: true, Stderr: m.stderr.String(),
+		})
+	}
+	x := exitcause.Exit{
+		Op: Name + ".run", Subject: "the sandbox's process", State: fmt.Sprintf("exit status %d", m.end.Status),
+		Stderr: stderr, File: file, Runtime: m.image.runtime, Native: m.image.i != nil,
+	}
+	if m.end.Signal != 0 {
+		x.Signal = syscall.Signal(m.end.Signal)
+		x.State = fmt.Sprintf("signal: %v", x.Signal)
+	}
+	if m.image.i != nil {
+		x.Crashed = m.image.i.Crashed
+	}
+	return exitcause.Explain(x)
+}
