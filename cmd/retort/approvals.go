@@ -55,7 +55,7 @@ func (a *app) listApprovals() *cobra.Command {
 	return c
 }
 
-// times says how many equal questions are listed as one.
+// times returns how many equal questions are listed as one.
 func times(count int) string {
 	if count < 2 {
 		return ""
@@ -164,8 +164,8 @@ func (a *app) find(id string) (approval.Found, error) {
 		WithHint("retort approvals list shows what waits; it may have been answered, or run out")
 }
 
-// terminal is the controlling terminal of this process, wherever its standard input
-// and output go. What a program or an agent starts in the background has none.
+// terminal returns the controlling terminal of this process, wherever its standard input and output go. What a
+// program or an agent starts in the background has none.
 func terminal() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
 
 // asked lets executions of ctx ask at the terminal, if there is one.
@@ -281,7 +281,7 @@ type onebyone struct{ r io.Reader }
 
 func (o onebyone) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p))]) }
 
-// unresumed is an Outcome of a command. What it leaves pending ends with it.
+// unresumed returns an Outcome of a command. What it leaves pending ends with it.
 func unresumed(o core.Outcome) core.Outcome {
 	if o.Status == core.StatusPendingApproval && o.Error != nil {
 		o.Error = o.Error.WithHint("run it in a terminal and answer there; or set approval.wait, and answer with retort approvals while it waits. It ended here, without the call")

@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// askFlags are the flags of retort ask.
+// askFlags holds the flags of retort ask.
 type askFlags struct {
 	id, lang, session, inputs, code string
 	tools                           []string

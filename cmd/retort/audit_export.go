@@ -17,7 +17,7 @@ import (
 	"retort/internal/core"
 )
 
-// exporting are the flags of an export.
+// exporting holds the flags of an export.
 type exporting struct {
 	asking
 	retort.Export

@@ -47,7 +47,7 @@ of the period. The report ends with 0 also if the record does not hold: it says 
 	return c
 }
 
-// periodOf is the period of two flags: a date ends with its day.
+// periodOf returns the period of two flags: a date ends with its day.
 func periodOf(from, to string, now time.Time) (p retort.Period, err error) {
 	if p.From, err = momentOf("from", from, now); err != nil {
 		return p, err

@@ -145,7 +145,7 @@ func (a *app) loginStatus() *cobra.Command {
 	return c
 }
 
-// whoseLogin is a server, and whose login there.
+// whoseLogin returns a server, and whose login there.
 func whoseLogin(server, principal string) string {
 	if principal == "" {
 		return server
@@ -160,7 +160,7 @@ func problemOf(e *core.Error) string {
 	return e.Message
 }
 
-// loginText is how a login stands, in words.
+// loginText returns how a login stands, in words.
 func loginText(s retort.LoginStatus) string {
 	switch {
 	case s.State != oauth.StateLogged:

@@ -14,7 +14,7 @@ import (
 	"retort/internal/devel/bench"
 )
 
-// targetFlags say of which catalogues tokens are counted.
+// targetFlags describes of which catalogues tokens are counted.
 type targetFlags struct {
 	catalogs  string
 	connected bool

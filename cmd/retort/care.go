@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// careFlags are the flags by which retort run asks for more care than the settings do.
+// careFlags holds the flags by which retort run asks for more care than the settings do.
 type careFlags struct {
 	approval               bool
 	memory, network, files string

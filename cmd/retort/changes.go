@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// listOnce is how long servers are waited for that are looked at for changes.
+// listOnce sets how long servers are waited for that are looked at for changes.
 const listOnce = 15 * time.Second
 
 // changed prints how tools differ from what was trusted: those of one server or tool,
@@ -34,7 +34,7 @@ func (a *app) changed(cmd *cobra.Command, e *retort.Engine, args []string, asJSO
 	return nil
 }
 
-// changeJSON is a change with what was found in the definition as it is now.
+// changeJSON represents a change with what was found in the definition as it is now.
 type changeJSON struct {
 	*retort.Change
 	Flags []retort.Flag `json:"flags,omitempty"`

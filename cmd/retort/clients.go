@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// place is where import and install find and keep things.
+// place describes where import and install find and keep things.
 type place struct {
 	env       clientfiles.Environment
 	out, home string
@@ -53,7 +53,7 @@ func (a *app) place(out string, project bool) (place, error) {
 	return p, err
 }
 
-// own is a folder of the person's by the XDG convention.
+// own returns a folder of the person's by the XDG convention.
 func own(variable, user string, fallback ...string) string {
 	if dir := os.Getenv(variable); filepath.IsAbs(dir) {
 		return dir
@@ -137,7 +137,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// line is a text of somebody else's in one line, in which everything is seen as it is.
+// line returns a text of somebody else's in one line, in which everything is seen as it is.
 func line(s string) string { return core.LegibleLine(s) }
 
 func (a *app) printTaken(servers []clientfiles.Server) error {
@@ -179,7 +179,7 @@ func (a *app) notes(servers []clientfiles.Server, warnings []string) {
 	}
 }
 
-// installFlags are those of install and uninstall.
+// installFlags holds those of install and uninstall.
 type installFlags struct {
 	clientfiles.InstallOptions
 	asJSON bool
@@ -224,8 +224,8 @@ claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, l
 	return c
 }
 
-// serveArgs are the arguments with which a client starts Retort. What a project shares
-// has no path of this machine.
+// serveArgs returns the arguments with which a client starts Retort. What a project shares has no path of this
+// machine.
 func (a *app) serveArgs(p place, project bool, client string) []string {
 	file := p.out
 	if rel, err := filepath.Rel(p.env.Dir, file); project && err == nil && filepath.IsLocal(rel) {
@@ -241,8 +241,8 @@ func (a *app) serveArgs(p place, project bool, client string) []string {
 	return args
 }
 
-// ourCommand is this program, as it was found: an update that moves what a link leads
-// to leaves the link. Programs with windows do not have the PATH of a shell.
+// ourCommand returns this program, as it was found: an update that moves what a link leads to leaves the link.
+// Programs with windows do not have the PATH of a shell.
 func ourCommand(project bool) string {
 	if project {
 		return "retort"

@@ -61,7 +61,7 @@ func yes(context.Context, core.Approval) (core.Answer, bool) {
 	return core.Answer{Approve: true, Scope: core.ScopeRun}, true
 }
 
-// demoServers are the bundled servers as child processes of this binary.
+// demoServers returns the bundled servers as child processes of this binary.
 func demoServers() ([]retort.Server, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -33,8 +33,7 @@ func (a *app) logger() (*slog.Logger, error) {
 	return slog.New(handler), nil
 }
 
-// lossy is a writer that never waits. Where nobody reads, lines are lost, and
-// counted.
+// lossy represents a writer that never waits. Where nobody reads, lines are lost, and counted.
 type lossy struct {
 	lines    chan []byte
 	lost     atomic.Int64

@@ -102,7 +102,7 @@ func codeOf(err error) int {
 	return exitFailed
 }
 
-// app is what all commands share.
+// app describes what all commands share.
 type app struct {
 	stdin          *os.File
 	stdout, stderr *os.File

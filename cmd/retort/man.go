@@ -47,8 +47,7 @@ func writeManual(out string, c *cobra.Command) error {
 	return nil
 }
 
-// manPage is a command in the language of man(7). It has no date, so that the same
-// sources make the same page.
+// manPage returns a command in the language of man(7). It has no date, so that the same sources make the same page.
 func manPage(c *cobra.Command) string {
 	var b strings.Builder
 	section := func(title, body string) {
@@ -88,7 +87,7 @@ denied, or waiting for approval
 4
 a fault of Retort`
 
-// manName is the name of the page of a command, as in retort\-audit\-query.
+// manName returns the name of the page of a command, as in retort\-audit\-query.
 func manName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
 func manRelated(c *cobra.Command) (pages []string) {

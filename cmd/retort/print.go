@@ -123,7 +123,7 @@ func (a *app) safe(f *os.File, text string) string {
 	return text
 }
 
-// pretty is a result as people read it: text as text, the rest as indented JSON.
+// pretty returns a result as people read it: text as text, the rest as indented JSON.
 func pretty(result json.RawMessage) string {
 	var text string
 	if json.Unmarshal(result, &text) == nil {

@@ -103,7 +103,7 @@ written, engines of this user believe it after this, for an hour. It is recorded
 	}
 }
 
-// asking are the flags of a query.
+// asking holds the flags of a query.
 type asking struct {
 	retort.RecordQuery
 	since, until string

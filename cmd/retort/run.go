@@ -55,7 +55,7 @@ func (a *app) listen(ctx context.Context, e *retort.Engine, address string, lean
 	return l.Serve(ctx)
 }
 
-// runFlags are the flags of retort run.
+// runFlags holds the flags of retort run.
 type runFlags struct {
 	code, lang, sandbox, runtime, session string
 	timeout                               time.Duration
@@ -197,7 +197,7 @@ func (a *app) read(name string) (string, error) {
 	return string(text), nil
 }
 
-// language is the language of a flag, else of a file's name; empty if neither says it.
+// language returns the language of a flag, else of a file's name; empty if neither says it.
 func language(flag, file string) (core.Language, error) {
 	switch flag {
 	case "ts", "typescript":

@@ -113,7 +113,7 @@ func (a *app) printTotals(u retort.Usage) {
 	line("record      %s entries, %.1f MB", count(u.Entries), float64(u.Bytes)/1e6)
 }
 
-// saved is what tokens that were avoided would have cost.
+// saved returns what tokens that were avoided would have cost.
 func saved(c *retort.Cost) string {
 	if c == nil {
 		return ""

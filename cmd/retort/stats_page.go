@@ -9,7 +9,7 @@ import (
 	"retort/internal/base/htmlpage"
 )
 
-// longest is how many bars a chart has.
+// longest sets how many bars a chart has.
 const longest = 60
 
 // usagePage shows what was executed in the form of the page of retort bench tokens.

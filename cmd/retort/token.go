@@ -58,7 +58,7 @@ another.`,
 	return c
 }
 
-// lifeOf is how long a token counts; 0 is for ever.
+// lifeOf returns how long a token counts; 0 is for ever.
 func lifeOf(text string) (time.Duration, error) {
 	const least, most = time.Minute, 10 * 365 * 24 * time.Hour
 	if text == "never" {

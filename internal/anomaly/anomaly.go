@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// Kind is what is unusual. The set is closed and append-only; settings have the same names.
+// Kind describes what is unusual. The set is closed and append-only; settings have the same names.
 type Kind string
 
 // The kinds.
@@ -36,7 +36,7 @@ func Kinds() []Kind {
 	return []Kind{Rate, Size, Duration, Failures, FirstUse, DestructiveBurst, Exfiltration, Denials, Probing, Night, Blacklist, Volume}
 }
 
-// Action is what is done about a finding.
+// Action describes what is done about a finding.
 type Action string
 
 // The actions, mildest first. Each includes those before it, Off excepted.
@@ -48,7 +48,7 @@ const (
 	Stop    Action = "stop"    // the execution makes no call any more; what comes after it is as with Approve
 )
 
-// Finding is one thing that is unusual.
+// Finding represents one thing that is unusual.
 type Finding struct {
 	Kind      Kind      `json:"kind"`
 	Action    Action    `json:"action"`
@@ -67,8 +67,7 @@ type Finding struct {
 	sure  bool // it is told at once, without anything to compare with
 }
 
-// Evidence is what a finding rests on. The unit is that of the kind: calls, bytes, seconds,
-// a share, an hour.
+// Evidence describes what a finding rests on. The unit is that of the kind: calls, bytes, seconds, a share, an hour.
 type Evidence struct {
 	Now        float64  `json:"now"`
 	Median     float64  `json:"median"`
@@ -81,7 +80,7 @@ type Evidence struct {
 	Suppressed int      `json:"suppressed,omitempty"` // of the same kind and subject, since it was last told
 }
 
-// Event is the finding as an entry of the record.
+// Event returns the finding as an entry of the record.
 func (f Finding) Event() core.Event {
 	e := core.Event{Kind: core.EventAnomaly, Session: f.Session, Principal: f.Principal, Server: f.Server, Tool: f.Tool, Status: string(f.Kind)}
 	if !f.ended { // nothing of an execution comes after its end
@@ -102,7 +101,7 @@ func (f Finding) Event() core.Event {
 	return e
 }
 
-// Learning says what there must be before anything is said. Zero fields mean the default.
+// Learning describes what there must be before anything is said. Zero fields mean the default.
 type Learning struct {
 	Days       int // on which a principal did something; 5
 	Nights     int // the same, before hours are judged; 10
@@ -126,7 +125,7 @@ func (l Limits) complete() Limits {
 	return Limits{cmp.Or(l.Principals, 256), cmp.Or(l.Series, 512), cmp.Or(l.Total, 16384), cmp.Or(l.Executions, 1024)}
 }
 
-// Options say what is looked for, and what is done about it. The zero value notes everything.
+// Options describes what is looked for, and what is done about it. The zero value notes everything.
 type Options struct {
 	Zone     *time.Location  // of the people; UTC if nil
 	Actions  map[Kind]Action // Note where there is none

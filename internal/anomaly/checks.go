@@ -69,7 +69,7 @@ func (d *detector) toldOf(f Finding) *told {
 
 func who(principal string) string { return cmp.Or(principal, "the local user") }
 
-// most is what was usual at the most, in words.
+// most returns what was usual at the most, in words.
 func most(s *sketch, unit func(float64) string) string {
 	if s.n == 0 {
 		return "usual is none"

@@ -18,7 +18,7 @@ type detector struct {
 	found   []Finding
 }
 
-// subject is what a finding is about: one is told once in a while.
+// subject describes what a finding is about: one is told once in a while.
 type subject struct {
 	kind                           Kind
 	principal, server, tool, skill string
@@ -67,8 +67,8 @@ func (d *detector) person(name string) *person {
 	return p
 }
 
-// within is a series of a principal. What is forgotten for a new one is the principal's own,
-// or belongs to whoever has the most.
+// within returns a series of a principal. What is forgotten for a new one is the principal's own, or belongs to
+// whoever has the most.
 func within[K comparable](d *detector, of *lru[K, *series], key K) *series {
 	if s, ok := of.get(key); ok {
 		return s
@@ -152,7 +152,7 @@ func (d *detector) event(e core.Event) {
 
 func seconds(e core.Event) int64 { return e.At.Unix() }
 
-// local is the day and the hour of an event where the people are, and the hour in all.
+// local returns the day and the hour of an event where the people are, and the hour in all.
 func (d *detector) local(e core.Event) (day, slot int64, at int) {
 	t := e.At.In(d.o.Zone)
 	_, offset := t.Zone()

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// failures are how many of a number of calls failed: the newest twenty, and those before.
+// failures describes how many of a number of calls failed: the newest twenty, and those before.
 type failures struct {
 	recent      uint32 // a bit for each, newest lowest
 	filled      uint8
@@ -41,8 +41,7 @@ func (f *failures) add(failed bool, enough int) bool {
 
 func (f *failures) count() int { return bits.OnesCount32(f.recent) }
 
-// share is an upper bound of the share that fails usually: Wilson's, with one more failure
-// than there was.
+// share returns an upper bound of the share that fails usually: Wilson's, with one more failure than there was.
 func (f *failures) share() float64 {
 	n := f.calls + 2
 	p := (f.lost + 1) / n
@@ -50,7 +49,7 @@ func (f *failures) share() float64 {
 	return (p + z*z/(2*n) + z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))) / (1 + z*z/n)
 }
 
-// tail is the chance that k or more of n fail, where each does with p.
+// tail returns the chance that k or more of n fail, where each does with p.
 func tail(k, n int, p float64) (sum float64) {
 	term := math.Pow(1-p, float64(n))
 	for i := range n + 1 {

@@ -18,7 +18,7 @@ func newLRU[K comparable, V any](most int) *lru[K, V] {
 	return &lru[K, V]{most: most, by: map[K]*list.Element{}}
 }
 
-// get is a value that is there.
+// get returns a value that is there.
 func (l *lru[K, V]) get(key K) (v V, ok bool) {
 	e, ok := l.by[key]
 	if !ok {

@@ -2,10 +2,9 @@ package anomaly
 
 import "math"
 
-// sketch is how often values of each order of magnitude came: two buckets for each power of
-// two. It forgets slowly, needs no more than its own bytes, and the same values in the same
-// order make the same sketch. Statistics are those of the logarithm, in which sizes, counts
-// and durations are about symmetric.
+// sketch describes how often values of each order of magnitude came: two buckets for each power of two. It forgets
+// slowly, needs no more than its own bytes, and the same values in the same order make the same sketch. Statistics
+// are those of the logarithm, in which sizes, counts and durations are about symmetric.
 type sketch struct {
 	n       uint32
 	buckets [buckets]uint16
@@ -24,7 +23,7 @@ func bucketOf(v float64) int {
 	return int(min(1+math.Floor(octave*math.Log2(v)), buckets-1))
 }
 
-// upper is the least value above a bucket, and center one within it.
+// upper returns the least value above a bucket, and center one within it.
 func upper(bucket int) float64  { return math.Exp2(float64(bucket) / octave) }
 func center(bucket int) float64 { return math.Exp2((float64(bucket) - 0.5) / octave) }
 
@@ -39,7 +38,7 @@ func (s *sketch) add(v float64) {
 	}
 }
 
-// median is the bucket of the median; 0 if there are no values.
+// median returns the bucket of the median; 0 if there are no values.
 func (s *sketch) median() int {
 	var seen uint32
 	for i, n := range s.buckets {
@@ -50,8 +49,8 @@ func (s *sketch) median() int {
 	return 0
 }
 
-// deviation is the median distance from the median, in buckets; at least half an octave,
-// since within a bucket nobody knows.
+// deviation returns the median distance from the median, in buckets; at least half an octave, since within a bucket
+// nobody knows.
 func (s *sketch) deviation(median int) float64 {
 	var seen uint32
 	for d := range buckets {
@@ -78,8 +77,7 @@ func (s *sketch) highest() float64 {
 	return 0
 }
 
-// score is how many deviations a value is above the median, as if the logarithms were
-// normally distributed.
+// score returns how many deviations a value is above the median, as if the logarithms were normally distributed.
 func (s *sketch) score(v float64) float64 {
 	m := s.median()
 	return float64(bucketOf(v)-m) / (1.4826 * s.deviation(m))

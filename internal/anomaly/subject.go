@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// span is on how many days something happened.
+// span represents on how many days something happened.
 type span struct {
 	day  int64  // the latest
 	seen uint64 // a bit for it, and for each of the 63 days before
@@ -37,7 +37,7 @@ const (
 	day   = 24 * hour
 )
 
-// person is what is known of one principal.
+// person describes what is known of one principal.
 type person struct {
 	span    span
 	runs    int
@@ -67,7 +67,7 @@ func newPerson(l Limits) *person {
 	}
 }
 
-// series is what is known of a tool of a principal, of a skill, or of a server.
+// series describes what is known of a tool of a principal, of a skill, or of a server.
 type series struct {
 	span      span
 	calls     int
@@ -80,7 +80,7 @@ type series struct {
 
 func newSeries() *series { return &series{hourly: window{width: hour}} }
 
-// flow is how much a principal reads from a server and sends to it.
+// flow describes how much a principal reads from a server and sends to it.
 type flow struct {
 	hourly window // bytes read
 	read   sketch // bytes of an execution
@@ -88,7 +88,7 @@ type flow struct {
 	writes int
 }
 
-// execution is one that is under way.
+// execution represents one that is under way.
 type execution struct {
 	read, sent map[string]float64 // bytes by server
 	skills     []string
@@ -139,7 +139,7 @@ func (p *person) ids() []string {
 	return slices.DeleteFunc(slices.Clone(p.last[:]), func(id string) bool { return id == "" })
 }
 
-// hours are on how many days something happened at each hour.
+// hours holds on how many days something happened at each hour.
 type hours struct {
 	days  [24]int
 	total int
@@ -178,7 +178,7 @@ func (h *hours) forget() {
 	}
 }
 
-// usual are the hours at which something happens on one day of ten at least, in words.
+// usual returns the hours at which something happens on one day of ten at least, in words.
 func (h *hours) usual() string {
 	var parts []string
 	for at := 0; at < 24; at++ {

@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// Watch is what stands beside the record: it is told of every event, and asked before calls
-// with effects leave. It is safe for concurrent use.
+// Watch describes what stands beside the record: it is told of every event, and asked before calls with effects
+// leave. It is safe for concurrent use.
 type Watch struct {
 	tell func(Finding)
 
@@ -22,7 +22,7 @@ type Watch struct {
 	stopped   *lru[string, *core.Error] // by execution
 }
 
-// held is what is done about a finding for a while.
+// held describes what is done about a finding for a while.
 type held struct {
 	kind  Kind
 	words string
@@ -48,7 +48,7 @@ func New(o Options, tell func(Finding)) *Watch {
 	}
 }
 
-// Judgement is what becomes of a call.
+// Judgement describes what becomes of a call.
 type Judgement struct {
 	Refused *core.Error // it must not leave
 	// Kinds are those of the findings for which a person is asked, with commas; "" if nobody
@@ -216,7 +216,7 @@ func (w *Watch) Stopped(execution string) *core.Error {
 	return refused
 }
 
-// Warnings are what the Outcome of an execution warns of, each once.
+// Warnings returns what the Outcome of an execution warns of, each once.
 func (w *Watch) Warnings(execution string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,8 +24,8 @@ import (
 	"retort/internal/base/seal"
 )
 
-// Seal is what an archive ends in. An archive that was deleted leaves its seal behind, so
-// that what follows it can be proved still.
+// Seal describes what an archive ends in. An archive that was deleted leaves its seal behind, so that what follows it
+// can be proved still.
 type Seal struct {
 	Chain     string     `json:"chain"`
 	First     int64      `json:"first"`
@@ -59,7 +59,7 @@ func (s Seal) holds(key ed25519.PublicKey) bool {
 	return signs(key, s.Key, s.Sig, s.text())
 }
 
-// archive is a file of rows that left the store, or the seal of one that was deleted.
+// archive represents a file of rows that left the store, or the seal of one that was deleted.
 type archive struct {
 	path        string
 	chain       string
@@ -77,8 +77,7 @@ func archiveName(chain string, first, last int64) string {
 	return fmt.Sprintf("%s-%d-%d", chain, first, last)
 }
 
-// archives are those of a folder, by chain and first entry. If one is deleted at this
-// moment, it is still there.
+// archives returns those of a folder, by chain and first entry. If one is deleted at this moment, it is still there.
 func archives(dir string) ([]archive, error) {
 	entries, err := os.ReadDir(dir)
 	if dir == "" || errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +118,7 @@ func archiveOf(dir, name string) (a archive, ok bool) {
 	return a, err == nil && err2 == nil && 1 <= first && first <= last && archiveName(a.chain, first, last) == stem
 }
 
-// loose is text that need not be UTF-8.
+// loose represents text that need not be UTF-8.
 type loose []byte
 
 func (l loose) MarshalJSON() ([]byte, error) {
@@ -147,7 +146,7 @@ func (l *loose) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// archived is a line of an archive: a row, or the seal.
+// archived represents a line of an archive: a row, or the seal.
 type archived struct {
 	Seq       int64  `json:"seq,omitempty"`
 	At        int64  `json:"at,omitempty"`
@@ -277,7 +276,7 @@ func (s *Seal) closes(lines *bufio.Reader, sealed *Seal) error {
 	return nil
 }
 
-// line is the next line, which has an end.
+// line returns the next line, which has an end.
 func line(in *bufio.Reader) ([]byte, error) {
 	var whole []byte
 	for {
@@ -296,8 +295,8 @@ func line(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// span is the time of the entries of an archive as its first bytes say, which nobody has
-// sealed. It is wide if they do not.
+// span returns the time of the entries of an archive as its first bytes say, which nobody has sealed. It is wide if
+// they do not.
 func (a archive) span() (from, to int64) {
 	from, to = -1<<63, 1<<63-1
 	f, err := seal.Open(a.path)
@@ -316,7 +315,7 @@ func (a archive) span() (from, to int64) {
 	return from, to
 }
 
-// seal is what an archive ends in, or has left.
+// seal returns what an archive ends in, or has left.
 func (a archive) seal() (s Seal, err error) {
 	if a.gone {
 		return a.leftover()

@@ -19,8 +19,8 @@ import (
 	"retort/internal/base/seal"
 )
 
-// Checkpoint says where a chain stood. It is signed, and kept apart from the chain, so that
-// entries which were cut off, or a chain that was made anew, are missed.
+// Checkpoint describes where a chain stood. It is signed, and kept apart from the chain, so that entries which were
+// cut off, or a chain that was made anew, are missed.
 type Checkpoint struct {
 	Chain string    `json:"chain"`
 	Seq   int64     `json:"seq"`
@@ -138,7 +138,7 @@ func (c *checkpoints) close() {
 	}
 }
 
-// readHead is the head of a chain as it was noted; the zero one if there is none.
+// readHead returns the head of a chain as it was noted; the zero one if there is none.
 func readHead(dir, chain string) (Checkpoint, error) {
 	if dir == "" {
 		return Checkpoint{}, nil
@@ -154,7 +154,7 @@ func readHead(dir, chain string) (Checkpoint, error) {
 	return c, err
 }
 
-// steadyHead is a head that an engine may be writing at this moment: then it is read again.
+// steadyHead returns a head that an engine may be writing at this moment: then it is read again.
 func steadyHead(dir, chain string) (c Checkpoint, err error) {
 	for range 3 {
 		if c, err = readHead(dir, chain); err == nil && (c.Chain == "" || c.holds(nil)) {
@@ -165,7 +165,7 @@ func steadyHead(dir, chain string) (c Checkpoint, err error) {
 	return c, err
 }
 
-// readSome is a file, or the beginning of one that is larger.
+// readSome returns a file, or the beginning of one that is larger.
 func readSome(path string, most int64) ([]byte, error) {
 	f, err := seal.Open(path)
 	if err != nil {
@@ -201,7 +201,7 @@ func eachCheckpoint(dir string) iter.Seq2[Checkpoint, error] {
 	}
 }
 
-// maxLine is how long a checkpoint may be.
+// maxLine sets how long a checkpoint may be.
 const maxLine = 64 << 10
 
 // ReadCheckpoints reads a file with a checkpoint in each line. A last line that is cut off

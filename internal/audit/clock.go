@@ -59,8 +59,8 @@ func (l *Log) rewind(now time.Time) *core.Error {
 	return nil
 }
 
-// newest is the time that a clock must not be behind: that of the newest entry since a
-// person last said that the clock is right.
+// newest returns the time that a clock must not be behind: that of the newest entry since a person last said that the
+// clock is right.
 func newest(ctx context.Context, s Store, chain string) (last time.Time, err error) {
 	var accepted int64
 	for r, err := range s.Find(ctx, Filter{Chain: chain, Kinds: []string{string(core.EventClock)}, Bare: true}) {

@@ -9,7 +9,7 @@ import (
 // lookahead is among how many rows one is looked for that stands at a wrong place.
 const lookahead = 100_000
 
-// diagnose says what happened to a row that does not follow the one before it.
+// diagnose returns what happened to a row that does not follow the one before it.
 func (k *checking) diagnose(ctx context.Context, r *Row) (Finding, error) {
 	d, err := k.lookAround(ctx, r)
 	what, says := d.says()

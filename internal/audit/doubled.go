@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// givenUp is a chain in whose place another goes on.
+// givenUp represents a chain in whose place another goes on.
 type givenUp struct {
 	continued
 	next string // the chain that goes on

@@ -18,7 +18,7 @@ import (
 	"retort/internal/core"
 )
 
-// Entry is one entry as it is read.
+// Entry represents one entry as it is read.
 type Entry struct {
 	Chain     string         `json:"chain"`
 	Seq       int64          `json:"seq"`
@@ -44,7 +44,7 @@ type Entry struct {
 	Hash     string          `json:"hash"`
 }
 
-// plain is an entry without what is sealed.
+// plain returns an entry without what is sealed.
 func plain(r Row) Entry {
 	e := Entry{
 		Chain: r.Chain, Seq: r.Seq, At: time.Unix(0, r.At).UTC(), Kind: core.EventKind(r.Kind), Execution: r.Execution,
@@ -80,7 +80,7 @@ func named(kind core.EventKind) bool {
 	return true
 }
 
-// rowOf is an event as a row, before it has a place.
+// rowOf returns an event as a row, before it has a place.
 func rowOf(e core.Event) (Row, error) {
 	r := Row{
 		At: e.At.UnixNano(), Kind: string(e.Kind), Execution: e.Execution, Session: e.Session, Principal: e.Principal,
@@ -115,8 +115,8 @@ func with(facts map[string]any, name string, value any) map[string]any {
 	return all
 }
 
-// hash is that of a row and the hash before it; nil is before the first. The row has its
-// place, and its own Hash and Code do not count.
+// hash returns that of a row and the hash before it; nil is before the first. The row has its place, and its own Hash
+// and Code do not count.
 func (r *Row) hash(before []byte) []byte {
 	h := sha256.New()
 	buf := make([]byte, 0, 512)
@@ -140,10 +140,10 @@ func text[T string | []byte](buf []byte, s T) []byte {
 	return append(binary.BigEndian.AppendUint32(buf, uint32(len(s))), s...)
 }
 
-// codeSize is how many bytes a code has.
+// codeSize sets how many bytes a code has.
 const codeSize = 16
 
-// code is what a hash is sealed with: nobody without the key can make one.
+// code returns what a hash is sealed with: nobody without the key can make one.
 func code(key, hash []byte) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write(hash)

@@ -9,14 +9,14 @@ import (
 	"retort/internal/core"
 )
 
-// Erased is what was erased of a record.
+// Erased describes what was erased of a record.
 type Erased struct {
 	Keys    int   // of executions and sessions: their bodies cannot be read any more
 	Scanned int64 // entries that were looked through
 }
 
-// settled is how long to wait for what an engine had taken in before something was erased,
-// and writes after: longer than it waits itself before it writes.
+// settled sets how long to wait for what an engine had taken in before something was erased, and writes after: longer
+// than it waits itself before it writes.
 const settled = 250 * time.Millisecond
 
 // EraseSession destroys the keys of all bodies of a session of a principal. Executions

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// placeOf is the place of a row.
+// placeOf returns the place of a row.
 func placeOf(r *Row) Place { return Place{At: r.At, Chain: r.Chain, Seq: r.Seq} }
 
 // compare is negative if p comes before q in time.

@@ -14,10 +14,10 @@ import (
 	"retort/internal/core"
 )
 
-// Places are how far somebody has read: of each chain, the last entry.
+// Places describes how far somebody has read: of each chain, the last entry.
 type Places map[string]int64
 
-// String is what PlacesFrom reads: CHAIN:SEQ, with commas between them.
+// String returns what PlacesFrom reads: CHAIN:SEQ, with commas between them.
 func (p Places) String() string {
 	var all []string
 	for _, chain := range slices.Sorted(maps.Keys(p)) {
@@ -84,7 +84,7 @@ type follower struct {
 	all      []*followed
 }
 
-// followed is one chain.
+// followed represents one chain.
 type followed struct {
 	chain string
 	last  int64 // entry that was read
@@ -107,7 +107,7 @@ func (m *follower) add(ctx context.Context, c *chain, read int64) {
 	m.all = append(m.all, s)
 }
 
-// skipped is where to begin so that archives which are too old are not read.
+// skipped returns where to begin so that archives which are too old are not read.
 func (r *Record) skipped(chain string, from int64, f *Filter) int64 {
 	for !f.From.IsZero() {
 		a, there, err := r.covering(chain, from)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Glance is what is known of a record without reading it.
+// Glance describes what is known of a record without reading it.
 type Glance struct {
 	Chains   int
 	Entries  int64 // as the chains count them, archives too
@@ -53,7 +53,7 @@ func (r *Record) Glance(ctx context.Context) (Glance, error) {
 	return g, nil
 }
 
-// Behind is how far a clock that shows now is behind the record, 0 if it is right.
+// Behind returns how far a clock that shows now is behind the record, 0 if it is right.
 func (g Glance) Behind(now time.Time) time.Duration {
 	if late := g.Newest.Sub(now); late > tolerance {
 		return late

@@ -16,12 +16,12 @@ import (
 // are erasedKeys.
 const StatusKeys = "keys"
 
-// erasedKeys are the facts of an EventErasure with StatusKeys.
+// erasedKeys holds the facts of an EventErasure with StatusKeys.
 type erasedKeys struct {
 	Keys []string `json:"keys"`
 }
 
-// namedAtOnce is how many keys one entry names.
+// namedAtOnce sets how many keys one entry names.
 const namedAtOnce = 500
 
 // announce has the keys recorded that are about to be destroyed. Without that entry their loss would look
@@ -45,15 +45,15 @@ type keyless struct {
 	erased map[string]int64   // when, by id
 }
 
-// lostKey is the first entry that a key was needed for.
+// lostKey represents the first entry that a key was needed for.
 type lostKey struct {
 	chain, id string
 	seq, at   int64
 	shared    bool // the key is that of a session, so that a new one follows an erasure
 }
 
-// grace is how long after an erasure an engine may seal with the key that was destroyed, or have its clock
-// behind that of the command that erased.
+// grace sets how long after an erasure an engine may seal with the key that was destroyed, or have its clock behind
+// that of the command that erased.
 const grace = 2*reread + time.Minute
 
 // bodies notes which bodies of rows cannot be opened, and the keys that erasures name.
@@ -131,7 +131,7 @@ func (v *verifier) unaccounted() {
 	}
 }
 
-// Checker is a Store that can look at what it keeps beside its entries.
+// Checker represents a Store that can look at what it keeps beside its entries.
 type Checker interface {
 	// Check returns in words what is wrong: damage of the file, indexes without some of the entries, tables that
 	// Retort has not made, and a table of chains that does not fit the entries.

@@ -16,7 +16,7 @@ const keySize = 32
 
 func hexadecimal(b []byte) string { return hex.EncodeToString(b) }
 
-// derived is a key for one use, from one for many.
+// derived returns a key for one use, from one for many.
 func derived(key []byte, use string) ([]byte, error) {
 	if len(key) != keySize {
 		return nil, fmt.Errorf("a key has %d bytes and needs %d", len(key), keySize)
@@ -24,7 +24,7 @@ func derived(key []byte, use string) ([]byte, error) {
 	return hkdf.Key(sha256.New, key, nil, "retort audit "+use, keySize)
 }
 
-// aead is AES-256-GCM.
+// aead returns AES-256-GCM.
 func aead(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -33,7 +33,7 @@ func aead(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// sealed is a text as only who has the key can read it: nonce, then AES-256-GCM.
+// sealed returns a text as only who has the key can read it: nonce, then AES-256-GCM.
 func sealed(c cipher.AEAD, plain []byte, place string) []byte {
 	out := make([]byte, c.NonceSize(), c.NonceSize()+len(plain)+c.Overhead())
 	_, _ = rand.Read(out) // never fails
@@ -48,14 +48,13 @@ func opened(c cipher.AEAD, text []byte, place string) ([]byte, error) {
 	return c.Open(nil, text[:n], text[n:], []byte(place))
 }
 
-// Keys are those of the person whose record it is. Both are read when they are first
-// needed, and have 32 bytes.
+// Keys holds those of the person whose record it is. Both are read when they are first needed, and have 32 bytes.
 type Keys struct {
 	Bodies func() ([]byte, error) // wraps the keys of bodies
 	Codes  func() ([]byte, error) // seals hashes and signs checkpoints; lies where no server can write
 }
 
-// wrap is the cipher that keys of bodies are wrapped with.
+// wrap returns the cipher that keys of bodies are wrapped with.
 func (k Keys) wrap() (cipher.AEAD, error) {
 	master, err := k.Bodies()
 	if err != nil {
@@ -68,7 +67,7 @@ func (k Keys) wrap() (cipher.AEAD, error) {
 	return aead(key)
 }
 
-// codes are the key of codes, the one that checkpoints are signed with, and the one of digests.
+// codes holds the key of codes, the one that checkpoints are signed with, and the one of digests.
 type codes struct {
 	mac    []byte
 	sign   ed25519.PrivateKey
@@ -92,7 +91,7 @@ func (k Keys) codes() (codes, error) {
 	return codes{mac, ed25519.NewKeyFromSeed(seed), digest}, err
 }
 
-// public is the key that says who has signed.
+// public returns the key that says who has signed.
 func (c codes) public() ed25519.PublicKey { return c.sign.Public().(ed25519.PublicKey) }
 
 // Owner names whose record it is, without telling a key.

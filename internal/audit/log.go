@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Options say how a record is kept. Keys is needed.
+// Options describes how a record is kept. Keys is needed.
 type Options struct {
 	Keys Keys
 	// Checkpoints is the folder of signed checkpoints. It lies where no server can write.
@@ -45,7 +45,7 @@ const (
 	maxBatch = 2048                  // rows
 	maxQueue = 32 << 20              // bytes of rows that are not written yet
 	overhead = 256                   // of a row, in memory
-	// endPatience is how long the answer of an execution waits for its end to be written.
+	// endPatience sets how long the answer of an execution waits for its end to be written.
 	endPatience = 3 * time.Second
 	tolerance   = 2 * time.Minute // that a clock may be behind the record
 )
@@ -83,7 +83,7 @@ type Log struct {
 	last    time.Time // of the newest entry
 }
 
-// item is a row on its way.
+// item represents a row on its way.
 type item struct {
 	row     Row
 	key     *key // of its body, or of the execution that it opens
@@ -210,7 +210,7 @@ func retracted(k core.EventKind) bool {
 	return k == core.EventRequest || k == core.EventCall || k == core.EventReveal
 }
 
-// item is an event as a row, sealed.
+// item returns an event as a row, sealed.
 func (l *Log) item(e core.Event) (*item, error) {
 	if l.o.User != "" && e.Principal == "" && named(e.Kind) {
 		e.Facts = with(e.Facts, "user", l.o.User)

@@ -11,13 +11,13 @@ import (
 	"slices"
 )
 
-// mark is what a checkpoint saw.
+// mark describes what a checkpoint saw.
 type mark struct {
 	seq  int64
 	hash [32]byte
 }
 
-// marks are the checkpoints of a chain, by place.
+// marks holds the checkpoints of a chain, by place.
 type marks struct {
 	chain string
 	here  bool // the chain is of this home

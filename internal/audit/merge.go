@@ -70,8 +70,8 @@ func (r *Record) merged(ctx context.Context, f Filter) iter.Seq2[Row, error] {
 	}
 }
 
-// newestOf is the source whose turn it is: of those that may have the newest row, one
-// that was not opened yet comes first.
+// newestOf returns the source whose turn it is: of those that may have the newest row, one that was not opened yet
+// comes first.
 func newestOf(sources []*source) int {
 	best := 0
 	for i, s := range sources {

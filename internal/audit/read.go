@@ -21,7 +21,7 @@ type Query struct {
 	Cursor string // of the page before; empty: the newest
 }
 
-// Page are entries, newest first.
+// Page holds entries, newest first.
 type Page struct {
 	Entries  []Entry  `json:"entries"`
 	Cursor   string   `json:"cursor,omitempty"` // for what comes after, if there is more
@@ -152,7 +152,7 @@ func (r *Record) opener(ctx context.Context, warnings *[]string) *opener {
 	return o
 }
 
-// entries are rows with their bodies.
+// entries returns rows with their bodies.
 func (o *opener) entries(rows []Row) ([]Entry, error) {
 	if o.wrap != nil {
 		if err := o.load(rows); err != nil {
@@ -167,8 +167,7 @@ func (o *opener) entries(rows []Row) ([]Entry, error) {
 	return all, nil
 }
 
-// body is what is sealed in a row. A key that opens nothing is one that came after the
-// one that was destroyed.
+// body returns what is sealed in a row. A key that opens nothing is one that came after the one that was destroyed.
 func (o *opener) body(r *Row) (body json.RawMessage, erased bool) {
 	if len(r.Body) == 0 || o.wrap == nil {
 		return nil, false

@@ -13,8 +13,8 @@ import (
 	"retort/internal/core"
 )
 
-// Record is a record as those see it who read it, prove it, or erase of it: the chains of
-// all stores of a home, with their archives. It works while engines write them.
+// Record represents a record as those see it who read it, prove it, or erase of it: the chains of all stores of a
+// home, with their archives. It works while engines write them.
 type Record struct {
 	Stores      []Store
 	Archives    string // folder
@@ -30,7 +30,7 @@ type Record struct {
 	trusted []Store // as sound has found them
 }
 
-// chain is one chain of a record.
+// chain represents one chain of a record.
 type chain struct {
 	Head
 	store  Store // nil: it has archives only
@@ -38,7 +38,7 @@ type chain struct {
 	shared bool  // its store has others, which may be other persons'
 }
 
-// chains are all that are in stores or in archives, by name.
+// chains returns all that are in stores or in archives, by name.
 func (r *Record) chains(ctx context.Context) ([]*chain, error) {
 	found := map[string]*chain{}
 	for _, s := range r.Stores {
@@ -75,7 +75,7 @@ func (r *Record) chains(ctx context.Context) ([]*chain, error) {
 	return all, nil
 }
 
-// damaged is an archive that cannot be read.
+// damaged represents an archive that cannot be read.
 type damaged struct {
 	archive
 	err error
@@ -113,7 +113,7 @@ func (r *Record) covered(chain string, seq int64) bool {
 	return ok
 }
 
-// covering is the archive with an entry.
+// covering returns the archive with an entry.
 func (r *Record) covering(chain string, seq int64) (archive, bool, error) {
 	all, err := archives(r.Archives)
 	for _, a := range all {
@@ -164,7 +164,7 @@ func give(a archive, next int64, s *Seal, yield func(Row, error) bool) (ok bool,
 	return true, nil
 }
 
-// storeOf is the store that has a chain, or had it.
+// storeOf returns the store that has a chain, or had it.
 func storeOf(all []*chain, name string) Store {
 	for _, c := range all {
 		if c.Chain == name {
@@ -174,7 +174,7 @@ func storeOf(all []*chain, name string) Store {
 	return nil
 }
 
-// signer is the public key that checkpoints and archives are signed with; nil if it is not known.
+// signer returns the public key that checkpoints and archives are signed with; nil if it is not known.
 func (r *Record) signer(given ed25519.PublicKey) (codes, ed25519.PublicKey, error) {
 	if r.Keys.Codes == nil {
 		return codes{}, given, errors.New("there is no key")

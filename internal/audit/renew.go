@@ -25,7 +25,7 @@ var (
 // relied on any more.
 const StatusLost = "lost"
 
-// continued are the facts of an EventGap with StatusLost.
+// continued holds the facts of an EventGap with StatusLost.
 type continued struct {
 	Cause      string   `json:"cause"`
 	Chain      string   `json:"chain"`      // that is continued

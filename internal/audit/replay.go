@@ -48,7 +48,7 @@ func (l *Log) Replay(ctx context.Context, since time.Time, most int64, others ..
 	}
 }
 
-// replayed is a chain on its way.
+// replayed represents a chain on its way.
 type replayed struct {
 	event core.Event
 	err   error
@@ -82,7 +82,7 @@ func (l *Log) replay(ctx context.Context, s Store, h Head, since time.Time, most
 	return r
 }
 
-// events are those of a chain up to its entry last.
+// events returns those of a chain up to its entry last.
 func (l *Log) events(ctx context.Context, s Store, h Head, last int64, since time.Time, most int64) iter.Seq2[core.Event, error] {
 	return func(yield func(core.Event, error) bool) {
 		from, err := first(ctx, s, h, last, since, most)
@@ -110,7 +110,7 @@ func (l *Log) events(ctx context.Context, s Store, h Head, last int64, since tim
 	}
 }
 
-// first is the entry of a chain before the first that is given.
+// first returns the entry of a chain before the first that is given.
 func first(ctx context.Context, s Store, h Head, last int64, since time.Time, most int64) (int64, error) {
 	from := max(h.Base+1, last-most, 1)
 	if since.IsZero() {
@@ -125,7 +125,7 @@ func first(ctx context.Context, s Store, h Head, last int64, since time.Time, mo
 	return from, nil
 }
 
-// eventOf is what a row was made of, without its body.
+// eventOf returns what a row was made of, without its body.
 func eventOf(r *Row) core.Event {
 	e := core.Event{
 		Kind: core.EventKind(r.Kind), At: time.Unix(0, r.At), Execution: r.Execution, Session: r.Session, Principal: r.Principal,

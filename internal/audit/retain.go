@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Policy says how long entries stay where. Zero fields say for ever, but for Dir.
+// Policy describes how long entries stay where. Zero fields say for ever, but for Dir.
 type Policy struct {
 	Dir      string        // of archives
 	Keep     time.Duration // in the store; then in archives
@@ -23,7 +23,7 @@ type Policy struct {
 	Archives time.Duration // from the newest entry of one on; then it is deleted
 }
 
-// Retained is what became of old entries.
+// Retained describes what became of old entries.
 type Retained struct {
 	Archived int64 // entries
 	Deleted  int64 // entries, in archives that were deleted
@@ -61,7 +61,7 @@ func (l *Log) Retain(ctx context.Context, p Policy) (Retained, error) {
 	return k.out, nil
 }
 
-// keeper is at work for a policy.
+// keeper represents at work for a policy.
 type keeper struct {
 	*Log
 	store Store // and chain: those of the log when the work began
@@ -71,7 +71,7 @@ type keeper struct {
 	out   Retained
 }
 
-// stamp is the file that tells when this was done the last time.
+// stamp returns the file that tells when this was done the last time.
 func (k *keeper) stamp() string { return filepath.Join(k.p.Dir, "."+k.chain) }
 
 // archiveOld moves rows in portions.
@@ -118,7 +118,7 @@ func (k *keeper) clean() {
 	}
 }
 
-// own is where the own chain stands.
+// own returns where the own chain stands.
 func (k *keeper) own(ctx context.Context) (Head, error) {
 	heads, err := k.store.Chains(ctx)
 	for _, h := range heads {
@@ -129,7 +129,7 @@ func (k *keeper) own(ctx context.Context) (Head, error) {
 	return Head{Chain: k.chain}, err
 }
 
-// after is the archive that has the first row of the store.
+// after returns the archive that has the first row of the store.
 func (k *keeper) after(head Head) (archive, bool, error) {
 	r := Record{Archives: k.p.Dir}
 	a, there, err := r.covering(head.Chain, head.Base+1)
@@ -171,7 +171,7 @@ func (k *keeper) portion(ctx context.Context, head Head) (s Seal, n int64, err e
 	return found, n, nil
 }
 
-// hashBefore is the hash that the first row of the store follows: that of the archive before it.
+// hashBefore returns the hash that the first row of the store follows: that of the archive before it.
 func (k *keeper) hashBefore(head Head, first *Row) (string, error) {
 	var before []byte
 	if head.Base > 0 {
@@ -193,7 +193,7 @@ func (k *keeper) hashBefore(head Head, first *Row) (string, error) {
 	return hexadecimal(before), nil
 }
 
-// surplus is how many bytes the store has too many.
+// surplus returns how many bytes the store has too many.
 func (k *keeper) surplus(ctx context.Context) (int64, error) {
 	if k.p.Size <= 0 {
 		return 0, nil
@@ -289,7 +289,7 @@ func (k *keeper) delete(ctx context.Context, a archive) error {
 	return syncFolder(k.p.Dir)
 }
 
-// unneeded are the executions of which the store has nothing.
+// unneeded returns the executions of which the store has nothing.
 func (k *keeper) unneeded(ctx context.Context, ended []string) (ids []string, err error) {
 	for len(ended) > 0 {
 		part := ended[:min(len(ended), 200)]

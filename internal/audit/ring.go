@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// key is a key that bodies are sealed with. A key that is destroyed in the store while its
-// execution goes on is used until that ends: nobody can read what was sealed with it.
+// key represents a key that bodies are sealed with. A key that is destroyed in the store while its execution goes on
+// is used until that ends: nobody can read what was sealed with it.
 type key struct {
 	Key
 	aead cipher.AEAD
@@ -37,7 +37,7 @@ func keyID(r *Row) string {
 	return r.Chain + ":" + hexadecimal(sum[:12])
 }
 
-// keyOf is the key for the body of a row.
+// keyOf returns the key for the body of a row.
 func (l *Log) keyOf(r *Row) (*key, error) {
 	id := keyID(r)
 	if k := l.known(id, r); k != nil {
@@ -66,7 +66,7 @@ func (l *Log) keyOf(r *Row) (*key, error) {
 	return made, nil
 }
 
-// known is a key that is in memory.
+// known returns a key that is in memory.
 func (l *Log) known(id string, r *Row) *key {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,8 +104,8 @@ func (l *Log) newKey(r *Row, lost bool) (*key, error) {
 	return k, err
 }
 
-// foundKey is one from the store; if it is not there, a new one. Of an execution that has entries,
-// it was destroyed: the new one is not kept.
+// foundKey returns one from the store; if it is not there, a new one. Of an execution that has entries, it was
+// destroyed: the new one is not kept.
 func (l *Log) foundKey(r *Row) (*key, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -132,7 +132,7 @@ func (l *Log) foundKey(r *Row) (*key, error) {
 	return l.newKey(r, lost)
 }
 
-// unwrapped is what opens bodies that were sealed with a key.
+// unwrapped returns what opens bodies that were sealed with a key.
 func unwrapped(wrap cipher.AEAD, k Key) (cipher.AEAD, error) {
 	secret, err := opened(wrap, k.Wrapped, k.ID)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Indexed is a Store that answers Find and Groups from indexes.
+// Indexed represents a Store that answers Find and Groups from indexes.
 type Indexed interface {
 	// Indexes returns an error if the indexes are not those of the entries.
 	Indexes(ctx context.Context) error
@@ -29,7 +29,7 @@ func (r *Record) sound(ctx context.Context) []Store {
 	return r.trusted
 }
 
-// scanned is a store without its indexes: all entries are read for each question.
+// scanned represents a store without its indexes: all entries are read for each question.
 type scanned struct{ Store }
 
 func (s scanned) rows(ctx context.Context, f Filter) iter.Seq2[Row, error] {

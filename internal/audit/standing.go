@@ -1,6 +1,6 @@
 package audit
 
-// Standing is how many entries are not on disk yet, and whether writing fails.
+// Standing returns how many entries are not on disk yet, and whether writing fails.
 func (l *Log) Standing() (queued int, failed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Row is one entry as a store keeps it. A store does not understand it, and gives back
-// every field as it was, but bytes that are empty as nil. Strings may hold any bytes.
+// Row represents one entry as a store keeps it. A store does not understand it, and gives back every field as it was,
+// but bytes that are empty as nil. Strings may hold any bytes.
 type Row struct {
 	Chain     string // hexadecimal; every engine that writes has one of its own
 	Seq       int64  // from 1 on, without gaps
@@ -30,7 +30,7 @@ type Row struct {
 	Code      []byte // with which the hash is sealed
 }
 
-// Key is the key of what an execution has in bodies, wrapped. To delete it is to erase them.
+// Key represents the key of what an execution has in bodies, wrapped. To delete it is to erase them.
 type Key struct {
 	ID        string // of the execution; of the chain for what belongs to none
 	Session   string
@@ -38,7 +38,7 @@ type Key struct {
 	Wrapped   []byte
 }
 
-// Batch is what is written at once: all of it, or nothing.
+// Batch describes what is written at once: all of it, or nothing.
 type Batch struct {
 	Rows   []Row // of one chain, in order, right after its head
 	Keys   []Key
@@ -46,7 +46,7 @@ type Batch struct {
 	Closed []string
 }
 
-// Head is where a chain stands. Seq 0 means that it is new.
+// Head describes where a chain stands. Seq 0 means that it is new.
 type Head struct {
 	Chain string
 	Seq   int64
@@ -55,7 +55,7 @@ type Head struct {
 	Owner string // who writes it, as the store was told
 }
 
-// Filter says which rows. Zero fields say nothing.
+// Filter describes which rows. Zero fields say nothing.
 type Filter struct {
 	Chain      string
 	From, To   time.Time // From is in, To is not
@@ -74,14 +74,14 @@ type Filter struct {
 	Bare   bool // without Facts and Body
 }
 
-// Place is the place of a row among those of all chains: by At, then Chain, then Seq.
+// Place represents the place of a row among those of all chains: by At, then Chain, then Seq.
 type Place struct {
 	At    int64
 	Chain string
 	Seq   int64
 }
 
-// Group is what a number of rows have in common, and what they add up to.
+// Group describes what a number of rows have in common, and what they add up to.
 type Group struct {
 	Day, Kind, Server, Tool, Status string // Day as 2006-01-02, UTC
 	Count, Micros, Bytes            int64
@@ -89,7 +89,7 @@ type Group struct {
 	MaxRisk                         int64
 }
 
-// Brief is a Store that tells of entries without reading all of them.
+// Brief represents a Store that tells of entries without reading all of them.
 type Brief interface {
 	// Brief is Find without Before, with At, Seq, Principal, Status, Micros, Returned and
 	// Avoided of each row.

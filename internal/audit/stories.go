@@ -6,13 +6,13 @@ import (
 	"retort/internal/core"
 )
 
-// stories are those executions of a chain that have begun and not ended.
+// stories holds those executions of a chain that have begun and not ended.
 type stories struct {
 	whole bool // the chain was read from its beginning
 	open  map[string]*story
 }
 
-// story is what has been told of an execution.
+// story describes what has been told of an execution.
 type story struct {
 	loose bool           // it began in another chain, so that answers may come without their calls
 	calls map[string]int // those that have no answer, by tool

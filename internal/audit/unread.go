@@ -79,7 +79,7 @@ func (r *Record) damages() error {
 	return errors.Join(all...)
 }
 
-// Usage is Add for all stores that can be read.
+// Usage returns Add for all stores that can be read.
 func (r *Record) Usage(ctx context.Context, s Span, ends bool) (Usage, error) {
 	u, err := Add(ctx, r.sound(ctx), s, ends)
 	if err == nil || ctx.Err() != nil {

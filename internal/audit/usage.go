@@ -13,13 +13,13 @@ import (
 	"retort/internal/core"
 )
 
-// Span says what usage is about. Zero fields say nothing.
+// Span describes what usage is about. Zero fields say nothing.
 type Span struct {
 	From, To           time.Time
 	Session, Principal string
 }
 
-// Usage is what a record adds up to. Times are milliseconds, and days those of UTC.
+// Usage describes what a record adds up to. Times are milliseconds, and days those of UTC.
 type Usage struct {
 	Executions int64            `json:"executions"`
 	ByStatus   map[string]int64 `json:"by_status"`
@@ -42,7 +42,7 @@ type Usage struct {
 	HitsOf  int `json:"cache_hits_of,omitempty"`
 }
 
-// Quantiles are of how long executions took, with waiting for persons.
+// Quantiles holds of how long executions took, with waiting for persons.
 type Quantiles struct {
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
@@ -50,7 +50,7 @@ type Quantiles struct {
 	Max float64 `json:"max"`
 }
 
-// DayUsage is one day.
+// DayUsage represents one day.
 type DayUsage struct {
 	Day        string `json:"day"`
 	Executions int64  `json:"executions"`
@@ -60,7 +60,7 @@ type DayUsage struct {
 	Avoided    int64  `json:"tokens_avoided"`
 }
 
-// ToolUsage is one tool.
+// ToolUsage represents one tool.
 type ToolUsage struct {
 	Server string  `json:"server"`
 	Tool   string  `json:"tool,omitempty"`
@@ -72,7 +72,7 @@ type ToolUsage struct {
 	micros int64
 }
 
-// PersonUsage is one principal.
+// PersonUsage represents one principal.
 type PersonUsage struct {
 	Principal  string `json:"principal"`
 	Executions int64  `json:"executions"`
@@ -116,10 +116,10 @@ func Add(ctx context.Context, stores []Store, s Span, ends bool) (Usage, error) 
 	return a.sum(), nil
 }
 
-// rowPlace is where a row is, as a Brief store tells it.
+// rowPlace describes where a row is, as a Brief store tells it.
 type rowPlace struct{ at, seq int64 }
 
-// adding is usage while it is added up.
+// adding represents usage while it is added up.
 type adding struct {
 	twice   map[rowPlace]bool // rows that are not counted: what they tell is counted elsewhere
 	usage   Usage
@@ -212,7 +212,7 @@ func (a *adding) ends(ctx context.Context, stores []Store, f Filter) error {
 	return nil
 }
 
-// briefly is what is needed of rows.
+// briefly returns what is needed of rows.
 func briefly(ctx context.Context, store Store, f Filter) ([]Row, error) {
 	if b, ok := store.(Brief); ok {
 		return b.Brief(ctx, f)

@@ -28,7 +28,7 @@ const (
 	Told      = "story"     // an execution is not told once, from its beginning to its end
 )
 
-// Finding is something wrong.
+// Finding represents something wrong.
 type Finding struct {
 	Chain string `json:"chain,omitempty"`
 	Seq   int64  `json:"seq,omitempty"` // of the first entry that it is about
@@ -36,7 +36,7 @@ type Finding struct {
 	Says  string `json:"says"`
 }
 
-// Verdict is what became of looking at everything.
+// Verdict describes what became of looking at everything.
 type Verdict struct {
 	OK          bool           `json:"ok"`
 	Entries     int64          `json:"entries"`
@@ -48,7 +48,7 @@ type Verdict struct {
 	Notes       []string       `json:"notes,omitempty"` // what could not be looked at, and what is no longer there by rule
 }
 
-// ChainVerdict is about one chain.
+// ChainVerdict represents about one chain.
 type ChainVerdict struct {
 	Chain   string    `json:"chain"`
 	Entries int64     `json:"entries"`
@@ -115,7 +115,7 @@ func (r *Record) Verify(ctx context.Context, o VerifyOptions) (Verdict, error) {
 	return v.out, nil
 }
 
-// verifier is at work on a record.
+// verifier represents at work on a record.
 type verifier struct {
 	record  *Record
 	o       VerifyOptions
@@ -152,7 +152,7 @@ func (v *verifier) missing() {
 	}
 }
 
-// checking is at work on a chain.
+// checking represents at work on a chain.
 type checking struct {
 	*verifier
 	c       *chain
@@ -217,7 +217,7 @@ func (k *checking) walk(ctx context.Context) error {
 	return failed
 }
 
-// job is a number of rows of which each is held against the one before.
+// job represents a number of rows of which each is held against the one before.
 type job struct {
 	rows   []Row
 	before []byte // the hash before the first

@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// sent is a batch of which it is not known whether it was written.
+// sent represents a batch of which it is not known whether it was written.
 type sent struct {
 	items []*item
 	seq   int64 // of its last row

@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Principal is an authenticated caller.
+// Principal represents an authenticated caller.
 type Principal struct {
 	Name    string    // as the settings name principals
 	Scopes  []string  // of a token of the authorization server

@@ -38,7 +38,7 @@ type Token struct {
 // Expired reports whether the token is no longer valid at now.
 func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
-// kept is a token as the file stores it.
+// kept represents a token as the file stores it.
 type kept struct {
 	Token
 	Digest []byte `json:"sha256"`
@@ -60,7 +60,7 @@ type Book struct {
 	notes bool              // somebody does
 }
 
-// state is the content of the file when it was last read.
+// state represents the content of the file when it was last read.
 type state struct {
 	file, aside seal.Stamp
 	writes      uint64
@@ -277,7 +277,7 @@ func (b *Book) locked(f func() error) error {
 	return f()
 }
 
-// file is the stored form of the tokens.
+// file represents the stored form of the tokens.
 type file struct {
 	Writes uint64          `json:"writes"`
 	Tokens json.RawMessage `json:"tokens"`

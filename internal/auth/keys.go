@@ -154,7 +154,7 @@ func fitting(set []jose.JSONWebKey, id, algorithm string) (found []jose.JSONWebK
 	return found
 }
 
-// signs says whether a public key is one for an algorithm.
+// signs reports whether a public key is one for an algorithm.
 func signs(key jose.JSONWebKey, algorithm string) bool {
 	switch public := key.Key.(type) {
 	case *rsa.PublicKey:

@@ -17,11 +17,11 @@ import (
 	"retort/internal/core"
 )
 
-// leeway is how far the clocks of two machines may be apart.
+// leeway sets how far the clocks of two machines may be apart.
 const leeway = time.Minute
 
-// Algorithms are those that tokens can be signed with. All have a public key: where a
-// secret signs, whoever can check a token can make one.
+// Algorithms returns those that tokens can be signed with. All have a public key: where a secret signs, whoever can
+// check a token can make one.
 func Algorithms() []string {
 	return []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 }
@@ -37,7 +37,7 @@ type OAuth struct {
 	Algorithms []string // of signatures; RS256, PS256, ES256 and EdDSA if empty
 }
 
-// Resource is the side of OAuth 2.1 that tokens are shown to.
+// Resource represents the side of OAuth 2.1 that tokens are shown to.
 type Resource struct {
 	o           OAuth
 	algorithms  []jose.SignatureAlgorithm
@@ -76,13 +76,13 @@ func NewResource(o OAuth, log *slog.Logger) (*Resource, error) {
 	return r, r.describe()
 }
 
-// Trustworthy says whether what comes from an address can be believed: https, or this machine.
+// Trustworthy reports whether what comes from an address can be believed: https, or this machine.
 func Trustworthy(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" && trustworthy(u)
 }
 
-// claims are what is read of a token.
+// claims describes what is read of a token.
 type claims struct {
 	jwt.Claims
 	Scope        text            `json:"scope"`
@@ -91,7 +91,7 @@ type claims struct {
 	Verified     any             `json:"email_verified"`
 }
 
-// text is one text or several; what is neither is none.
+// text represents one text or several; what is neither is none.
 type text []string
 
 func (t *text) UnmarshalJSON(data []byte) error {
@@ -157,7 +157,7 @@ func (r *Resource) verify(ctx context.Context, bearer string) (c claims, named m
 	return c, nil, refused(ErrToken, "the token's signature is wrong, or its claims can't be read")
 }
 
-// isAccess says whether a type in a header may be that of an access token.
+// isAccess reports whether a type in a header may be that of an access token.
 func isAccess(kind string) bool {
 	switch strings.ToLower(kind) {
 	case "", "jwt", "at+jwt", "application/at+jwt":
@@ -190,8 +190,8 @@ func (r *Resource) judge(c claims) error {
 
 func stampText(d *jwt.NumericDate) string { return d.Time().UTC().Format(time.RFC3339) }
 
-// name is that of the principal. An address that nobody has verified names nobody: many
-// servers let users write any.
+// name returns that of the principal. An address that nobody has verified names nobody: many servers let users write
+// any.
 func (r *Resource) name(c claims, named map[string]any) (string, error) {
 	name, ok := named[r.o.Principal].(string)
 	if !ok || !ValidName(name) {
@@ -223,9 +223,8 @@ func (r *Resource) describe() (err error) {
 	return err
 }
 
-// Metadata is where the metadata of this resource is (RFC 9728), and what answers there;
-// nil without an authorization server. It needs no token. Clients that know no path get it
-// from the first of the paths, too.
+// Metadata returns where the metadata of this resource is (RFC 9728), and what answers there; nil without an
+// authorization server. It needs no token. Clients that know no path get it from the first of the paths, too.
 func (g *Guard) Metadata() (paths []string, h http.Handler) {
 	if g.oauth == nil {
 		return nil, nil

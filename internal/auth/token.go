@@ -19,13 +19,13 @@ const (
 
 var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// digest is all that is kept of a token. It has 256 random bits, so nobody finds it by
-// trying, however fast the hash.
+// digest represents all that is kept of a token. It has 256 random bits, so nobody finds it by trying, however fast
+// the hash.
 type digest [sha256.Size]byte
 
 var errTypo = errors.New("the token is incomplete, or has a typo: its checksum is wrong")
 
-// newToken is a token that nobody has.
+// newToken returns a token that nobody has.
 func newToken() string {
 	var secret [randomSize + sumSize]byte
 	_, _ = rand.Read(secret[:randomSize]) // never fails

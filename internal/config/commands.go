@@ -7,8 +7,8 @@ import (
 	"retort/internal/policy"
 )
 
-// Command is a program of the machine's that programs may start, each time in a sandbox of
-// its own, and what its arguments may be.
+// Command represents a program of the machine's that programs may start, each time in a sandbox of its own, and what
+// its arguments may be.
 type Command struct {
 	Command string   // a name, or an absolute path
 	Args    []string // patterns, of which each argument matches one; none allows no argument
@@ -29,5 +29,5 @@ func (c *Command) read() into {
 	}
 }
 
-// name is how programs call the command.
+// name returns how programs call the command.
 func (c Command) name() string { return path.Base(c.Command) }

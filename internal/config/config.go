@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// Options say where to look.
+// Options describes where to look.
 type Options struct {
 	// Files are those given with --config: clients' JSON files, and at most one
 	// YAML file with settings. With none, the servers come from .mcp.json in Dir,
@@ -33,10 +33,10 @@ type Options struct {
 	Again bool
 }
 
-// Note is told of a file that is looked for: its absolute path and its content, nil if there is none.
+// Note represents told of a file that is looked for: its absolute path and its content, nil if there is none.
 type Note func(path string, content []byte)
 
-// Config is everything that was read. It is not changed after Load.
+// Config represents everything that was read. It is not changed after Load.
 type Config struct {
 	Servers  []Server // in the order of the files; each name once
 	Settings Settings // complete
@@ -85,7 +85,7 @@ func ParseSettings(file, dir string, text []byte, getenv func(string) (string, b
 	return s.Defaults(), nil
 }
 
-// loader is the state of one Load.
+// loader represents the state of one Load.
 type loader struct {
 	options  Options
 	config   *Config
@@ -94,7 +94,7 @@ type loader struct {
 	found    []foundSettings
 }
 
-// foundSettings is a place where settings are written.
+// foundSettings represents a place where settings are written.
 type foundSettings struct {
 	place Place
 	file  string // absolute
@@ -256,7 +256,7 @@ func (c *Config) Restrict() {
 	}
 }
 
-// namedServers are the keys in settings that name servers.
+// namedServers returns the keys in settings that name servers.
 func namedServers(settings *node) []*node {
 	var keys []*node
 	add := func(n *node) {
@@ -275,7 +275,7 @@ func namedServers(settings *node) []*node {
 	return keys
 }
 
-// names are those of all servers of the files, sorted.
+// names returns those of all servers of the files, sorted.
 func (l *loader) names() []string {
 	var names []string
 	for name := range l.defined {

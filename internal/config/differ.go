@@ -18,7 +18,7 @@ func Differ(a, b Settings) (names []string) {
 	return slices.Compact(names)
 }
 
-// keyOf is the key of a field of Settings in a file.
+// keyOf returns the key of a field of Settings in a file.
 func keyOf(field string) string {
 	switch field {
 	case "MaxTasks":

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Docker says how containers are run. The zero value looks for a daemon, and makes all
-// images here.
+// Docker describes how containers are run. The zero value looks for a daemon, and makes all images here.
 type Docker struct {
 	Host    string            // unix:///path; empty means: look for it
 	Runtime string            // of the daemon's; empty means runsc if it has that, else its own choice

@@ -11,7 +11,7 @@ type variables struct {
 	builtin map[string]string // what editors define: workspaceFolder, userHome; the environment goes first
 }
 
-// unset is a variable without value and without default.
+// unset represents a variable without value and without default.
 type unset struct{ name string }
 
 func (e *unset) Error() string { return fmt.Sprintf("the variable %s is not set", e.name) }

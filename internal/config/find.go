@@ -25,7 +25,7 @@ func newLoader(o Options) *loader {
 	return l
 }
 
-// userDir is one of the person's directories by the XDG convention, or "".
+// userDir returns one of the person's directories by the XDG convention, or "".
 func (l *loader) userDir(variable string, fallback ...string) string {
 	if l.options.Getenv != nil {
 		if dir, _ := l.options.Getenv(variable); filepath.IsAbs(dir) {
@@ -38,7 +38,7 @@ func (l *loader) userDir(variable string, fallback ...string) string {
 	return filepath.Join(append([]string{l.options.UserHome}, fallback...)...)
 }
 
-// ours is Retort's directory among the person's configuration.
+// ours returns Retort's directory among the person's configuration.
 func (l *loader) ours() string {
 	if l.options.UserConfigDir == "" {
 		return ""
@@ -46,19 +46,19 @@ func (l *loader) ours() string {
 	return filepath.Join(l.options.UserConfigDir, "retort")
 }
 
-// settingsFile is a YAML file to read.
+// settingsFile represents a YAML file to read.
 type settingsFile struct {
 	path string
 	user bool
 }
 
-// isYAML says whether a file given with --config holds settings, not servers.
+// isYAML reports whether a file given with --config holds settings, not servers.
 func isYAML(file string) bool {
 	ext := strings.ToLower(filepath.Ext(file))
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// clients are the files with servers to read.
+// clients returns the files with servers to read.
 func (l *loader) clients() []string {
 	if len(l.options.Files) == 0 {
 		return l.firstFile(filepath.Join(l.options.Dir, ".mcp.json"), inside(l.ours(), "mcp.json"))
@@ -72,10 +72,9 @@ func (l *loader) clients() []string {
 	return files
 }
 
-// settings are the files with settings to read, after the clients' files: those
-// given with --config, else every retort.yaml beside a client's file and, if no
-// file was given, in the working directory. The person's own file stands in
-// where there is nothing so far.
+// settings returns the files with settings to read, after the clients' files: those given with --config, else every
+// retort.yaml beside a client's file and, if no file was given, in the working directory. The person's own file
+// stands in where there is nothing so far.
 func (l *loader) settings(clients []string) []settingsFile {
 	var found []settingsFile
 	for _, f := range l.options.Files {
@@ -156,7 +155,7 @@ func (l *loader) absolute(file string) string {
 	return filepath.Join(l.options.Dir, file)
 }
 
-// show is how a file is named to people.
+// show returns how a file is named to people.
 func (l *loader) show(file string) string {
 	if rel, err := filepath.Rel(l.options.Dir, file); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -178,8 +177,7 @@ func (l *loader) reader(file string) *reader {
 	}
 }
 
-// project is the directory of the project that a file configures, or "" if it
-// is one of the person's own files.
+// project returns the directory of the project that a file configures, or "" if it is one of the person's own files.
 func (l *loader) project(file string) string {
 	dir := filepath.Dir(file)
 	if base := filepath.Base(dir); base == ".vscode" || base == ".cursor" {
@@ -191,8 +189,8 @@ func (l *loader) project(file string) string {
 	return dir
 }
 
-// chooseHome is where Retort keeps its things: in the project of the first
-// file that has one, else in the person's directory.
+// chooseHome returns where Retort keeps its things: in the project of the first file that has one, else in the
+// person's directory.
 func (l *loader) chooseHome() string {
 	if l.options.Home != "" {
 		return l.absolute(l.options.Home)

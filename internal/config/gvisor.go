@@ -1,6 +1,6 @@
 package config
 
-// GVisor says where gVisor is on this machine.
+// GVisor describes where gVisor is on this machine.
 type GVisor struct {
 	Runsc string // path of runsc, or its name in PATH; empty means "runsc"
 }

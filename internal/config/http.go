@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// HTTP is the listener for clients.
+// HTTP represents the listener for clients.
 type HTTP struct {
 	Addr           string   // of retort serve --http on
 	AllowedHosts   []string // further names that requests may name as their host
@@ -27,7 +27,7 @@ type HTTP struct {
 	Drain          time.Duration
 }
 
-// TLS are files in PEM, with absolute paths.
+// TLS holds files in PEM, with absolute paths.
 type TLS struct{ Cert, Key string }
 
 func (h HTTP) defaults() HTTP {

@@ -2,8 +2,8 @@ package config
 
 import "time"
 
-// Isolation is who shares an instance of a server: all, the sessions of a principal, or
-// the calls of one session. Empty is not stated.
+// Isolation describes who shares an instance of a server: all, the sessions of a principal, or the calls of one
+// session. Empty is not stated.
 type Isolation string
 
 // The isolations.

@@ -13,7 +13,7 @@ const (
 	maxNodes = 1 << 20 // values in one file
 )
 
-// syntaxError is a file that is not JSON or YAML at all.
+// syntaxError represents a file that is not JSON or YAML at all.
 type syntaxError struct {
 	line, column int
 	message      string
@@ -67,7 +67,7 @@ func (p *jsonParser) document() (*node, *syntaxError) {
 	return n, nil
 }
 
-// peek is the next byte, 0 at the end.
+// peek returns the next byte, 0 at the end.
 func (p *jsonParser) peek() byte {
 	if p.pos < len(p.src) {
 		return p.src[p.pos]

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Login is how Retort logs in at one server. All may be empty.
+// Login describes how Retort logs in at one server. All may be empty.
 type Login struct {
 	ClientID       string   // registered by hand
 	ClientSecret   string   // that came with it

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Model says which model writes the programs of tasks. The zero Model is that of a client which offers its own.
+// Model describes which model writes the programs of tasks. The zero Model is that of a client which offers its own.
 type Model struct {
 	Provider  Provider
 	URL       string // empty: that of the provider
@@ -16,7 +16,7 @@ type Model struct {
 	Price     ModelPrice
 }
 
-// Provider is whose model it is.
+// Provider describes whose model it is.
 type Provider string
 
 // The providers. Auto is an endpoint if a url or a model is named, else the client.
@@ -28,7 +28,7 @@ const (
 	ProviderNone      Provider = "none"
 )
 
-// ModelPrice is what a million tokens cost. 0 means that nobody said.
+// ModelPrice describes what a million tokens cost. 0 means that nobody said.
 type ModelPrice struct {
 	Input, Output float64
 	Currency      string

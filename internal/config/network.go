@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Network says which hosts a program may reach itself.
+// Network describes which hosts a program may reach itself.
 type Network struct {
 	Default            NetworkDefault
 	Whitelist          []NetworkRule
@@ -19,7 +19,7 @@ type Network struct {
 	Secrets            []NetworkSecret
 }
 
-// NetworkDefault is what holds for hosts on neither list.
+// NetworkDefault describes what holds for hosts on neither list.
 type NetworkDefault string
 
 // The network defaults. Allow means https and http at their ports.
@@ -36,8 +36,8 @@ type NetworkRule struct {
 	Protocols []string // https, http, wss, ws, tcp, ssh
 }
 
-// NetworkSecret is a header that requests of programs to a domain get on their way, and that
-// programs do not see.
+// NetworkSecret represents a header that requests of programs to a domain get on their way, and that programs do not
+// see.
 type NetworkSecret struct {
 	Domain string // a name, or *.name for everything below it
 	Header string

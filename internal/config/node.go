@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Place is where something stands in a file. Line and Column are 1-based and
-// count characters; Line is 0 where only the file is known.
+// Place describes where something stands in a file. Line and Column are 1-based and count characters; Line is 0 where
+// only the file is known.
 type Place struct {
 	File   string // as shown to people: relative to the working directory if it lies below it
 	Line   int
@@ -31,8 +31,8 @@ const (
 	objectKind
 )
 
-// node is one value of a configuration file. JSON and YAML are both read into
-// nodes, so that what follows is written once. YAML aliases share nodes.
+// node represents one value of a configuration file. JSON and YAML are both read into nodes, so that what follows is
+// written once. YAML aliases share nodes.
 type node struct {
 	kind    kind
 	line    int
@@ -42,7 +42,7 @@ type node struct {
 	entries []entry
 }
 
-// entry is one key of an object. Keys appear as often as the file has them.
+// entry represents one key of an object. Keys appear as often as the file has them.
 type entry struct {
 	key   *node // a text
 	value *node

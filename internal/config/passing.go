@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Passing says what passes between a server and the client beside calls.
+// Passing describes what passes between a server and the client beside calls.
 type Passing struct {
 	Expose      Exposure  // empty is ExposeSearch
 	Elicitation Allowance // of asking the person at the client; empty is Allow
@@ -14,7 +14,7 @@ type Passing struct {
 	Roots       []string  // URIs that the server is told when it asks for roots
 }
 
-// Exposure is how clients see what a server has.
+// Exposure describes how clients see what a server has.
 type Exposure string
 
 // The exposures.
@@ -23,7 +23,7 @@ const (
 	ExposeDirect Exposure = "direct" // and as it is, beside Retort's own tools
 )
 
-// Allowance is whether a server may do something.
+// Allowance represents whether a server may do something.
 type Allowance string
 
 // The allowances.

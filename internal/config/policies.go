@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// LevelRules say what one permission level may reach beside tools. A nil list
-// narrows nothing.
+// LevelRules describes what one permission level may reach beside tools. A nil list narrows nothing.
 type LevelRules struct {
 	Read             []string // folders and files of the workspace, relative to it; "." is all of it
 	Write            []string // the same
@@ -23,8 +22,8 @@ type LevelRules struct {
 // Scratch is the one folder of the workspace that read_only may write to.
 const Scratch = "scratch"
 
-// policies are the blocks network_policy, permission_levels and sandbox_options as
-// they were read, before translate makes settings of them.
+// policies holds the blocks network_policy, permission_levels and sandbox_options as they were read, before translate
+// makes settings of them.
 type policies struct {
 	network    Network
 	monitoring monitoring
@@ -34,13 +33,13 @@ type policies struct {
 	hasNetwork, hasPolicy, hasCommands bool // the keys network, network_policy, commands are written
 }
 
-// monitoring is what network_policy says about watching connections.
+// monitoring describes what network_policy says about watching connections.
 type monitoring struct {
 	all, blacklist, volume Switch
 	rate                   Rate
 }
 
-// fields are the keys of settings that the policies are written under.
+// fields returns the keys of settings that the policies are written under.
 func (p *policies) fields() []field {
 	return []field{
 		{"network_policy", p.readNetwork()},
@@ -169,8 +168,8 @@ func isPolicyPath(s string) bool {
 	return s == "*" || s != "" && !strings.ContainsAny(inner, "*?[]\\\x00\n") && !slices.Contains(strings.Split(s, "/"), "..")
 }
 
-// workspacePath is a path of the visible tree relative to the workspace. It
-// reports false for a path that is not in the workspace.
+// workspacePath returns a path of the visible tree relative to the workspace. It reports false for a path that is not
+// in the workspace.
 func workspacePath(s string) (string, bool) {
 	if s == "*" || s == "/" || s == "/*" || s == "/**" {
 		return ".", true

@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// Problem is one thing that is wrong in a configuration file.
+// Problem represents one thing that is wrong in a configuration file.
 type Problem struct {
 	Place
 	Message string
@@ -25,8 +25,8 @@ func (p Problem) String() string {
 	return s
 }
 
-// Problems are all that Load found wrong, by file and position. Load returns
-// them wrapped in a *core.Error; errors.As finds them there.
+// Problems lists all that Load found wrong, by file and position. Load returns them wrapped in a *core.Error;
+// errors.As finds them there.
 type Problems []Problem
 
 // Error has one line for each problem.

@@ -163,8 +163,8 @@ func text(s *string) into {
 	}
 }
 
-// scalar is a string with its variables expanded, or a number or boolean as
-// written. Messages never show expanded text: it may be a secret.
+// scalar returns a string with its variables expanded, or a number or boolean as written. Messages never show
+// expanded text: it may be a secret.
 func (r *reader) scalar(n *node) (string, bool) {
 	switch n.kind {
 	case textKind:
@@ -186,7 +186,7 @@ func (r *reader) scalar(n *node) (string, bool) {
 	return "", false
 }
 
-// written is a scalar with the exponent of a number written out.
+// written returns a scalar with the exponent of a number written out.
 func (r *reader) written(n *node) (string, bool) {
 	s, ok := r.scalar(n)
 	if f, err := strconv.ParseFloat(s, 64); ok && n.kind == numberKind && err == nil {

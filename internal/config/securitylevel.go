@@ -2,15 +2,15 @@ package config
 
 import "slices"
 
-// otherLevel is what a word for a security level or risk means as a SecurityLevel. auto is
-// the weakest sandbox that sandboxMode: auto takes then; empty is that of the level.
+// otherLevel describes what a word for a security level or risk means as a SecurityLevel. auto is the weakest sandbox
+// that sandboxMode: auto takes then; empty is that of the level.
 type otherLevel struct {
 	level SecurityLevel
 	auto  SandboxMode
 }
 
-// otherLevels are the words that securityLevel takes beside its own. None of them judges
-// programs more mildly than the default.
+// otherLevels returns the words that securityLevel takes beside its own. None of them judges programs more mildly
+// than the default.
 func otherLevels() map[SecurityLevel]otherLevel {
 	return map[SecurityLevel]otherLevel{
 		"low":      {SecurityStandard, ""},

@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// Transport is how a server is reached.
+// Transport describes how a server is reached.
 type Transport string
 
 // The transports. Auto is a URL without a type: Streamable HTTP, and SSE if the
@@ -25,8 +25,8 @@ const (
 	TransportSSE   Transport = "sse"
 )
 
-// Server is one upstream: an entry of a client's file with its variables
-// expanded, joined with what the settings say about it.
+// Server represents one upstream: an entry of a client's file with its variables expanded, joined with what the
+// settings say about it.
 type Server struct {
 	Name      string
 	Transport Transport

@@ -19,7 +19,7 @@ import (
 	"retort/internal/privacy/pii"
 )
 
-// Switch is a yes or no that knows whether anybody said it.
+// Switch represents a yes or no that knows whether anybody said it.
 type Switch uint8
 
 // The positions of a Switch. Settings from Load or Defaults have no Unset one.
@@ -32,8 +32,8 @@ const (
 // Bool is true for On.
 func (s Switch) Bool() bool { return s == On }
 
-// Settings are retort.yaml. The zero Settings are valid; Defaults completes
-// them. What a setting is for is said where it is used.
+// Settings holds retort.yaml. The zero Settings are valid; Defaults completes them. What a setting is for is said
+// where it is used.
 type Settings struct {
 	Enabled          Switch
 	SandboxMode      SandboxMode
@@ -77,7 +77,7 @@ type Settings struct {
 	Tasks            Tasks
 }
 
-// Recommend says where retort recommend --update fetches the list of servers.
+// Recommend describes where retort recommend --update fetches the list of servers.
 type Recommend struct {
 	Registry string // an address that has /v0/servers below it; empty: none
 }
@@ -88,7 +88,7 @@ type Tasks struct {
 	Keep    time.Duration // after which one that has ended is forgotten
 }
 
-// SandboxMode is the backend that programs run in.
+// SandboxMode represents the backend that programs run in.
 type SandboxMode string
 
 // The sandbox modes. Auto chooses by the program's risk.
@@ -100,7 +100,7 @@ const (
 	SandboxAuto    SandboxMode = "auto"
 )
 
-// SandboxFallback is what may run where the system refuses the sandbox its walls.
+// SandboxFallback describes what may run where the system refuses the sandbox its walls.
 type SandboxFallback string
 
 // The fallbacks, strictest first.
@@ -110,17 +110,15 @@ const (
 	FallbackAll     SandboxFallback = "all"
 )
 
-// Runtimes are programs of the machine's, as paths or names in PATH. Empty means
-// the usual name.
+// Runtimes holds programs of the machine's, as paths or names in PATH. Empty means the usual name.
 type Runtimes struct {
 	Python, Node, Bun, Deno string
 }
 
-// ScriptRuntimes are the runtimes for TypeScript and JavaScript. The first is
-// built in.
+// ScriptRuntimes returns the runtimes for TypeScript and JavaScript. The first is built in.
 func ScriptRuntimes() []string { return []string{"quickjs", "node", "bun", "deno"} }
 
-// SecurityLevel says how strictly the gate judges a program.
+// SecurityLevel describes how strictly the gate judges a program.
 type SecurityLevel string
 
 // The security levels, weakest first.
@@ -131,7 +129,7 @@ const (
 	SecurityMaximum    SecurityLevel = "maximum"
 )
 
-// PermissionLevel says what a program may do to the world.
+// PermissionLevel describes what a program may do to the world.
 type PermissionLevel string
 
 // The permission levels, strictest first.
@@ -141,7 +139,7 @@ const (
 	PermissionExecuteFull     PermissionLevel = "execute_full"
 )
 
-// ToolChanges is what becomes of a tool whose definition is not the one that was trusted.
+// ToolChanges describes what becomes of a tool whose definition is not the one that was trusted.
 type ToolChanges string
 
 // What becomes of it, strictest first.
@@ -151,7 +149,7 @@ const (
 	ChangesNote  ToolChanges = "note"  // calls leave, with a warning
 )
 
-// PII says how personal data is hidden.
+// PII describes how personal data is hidden.
 type PII struct {
 	Modes          map[string]PIIMode // by type, such as "email"
 	Regions        []string           // ISO 3166 codes of countries whose numbers are recognised
@@ -164,18 +162,18 @@ type PII struct {
 	Expiry         time.Duration // after which the tokens of a session that nobody used are gone
 }
 
-// PIIKey says where the key is that personal data is encrypted with; if it says nothing,
-// the keyring of the system or a file of the user's own.
+// PIIKey describes where the key is that personal data is encrypted with; if it says nothing, the keyring of the
+// system or a file of the user's own.
 type PIIKey struct{ Variable, Age, Identity string }
 
-// PIIType is a type of personal data that the settings add. Both may be empty: then its
-// values are known by their keys only.
+// PIIType represents a type of personal data that the settings add. Both may be empty: then its values are known by
+// their keys only.
 type PIIType struct {
 	Pattern string   // the form of its values, in the syntax of RE2
 	Words   []string // words and phrases that are of it wherever they stand
 }
 
-// PIIMode says from whom one type of personal data is hidden.
+// PIIMode describes from whom one type of personal data is hidden.
 type PIIMode string
 
 // The modes: hidden from programs and the model, from the model only, from nobody.
@@ -214,14 +212,14 @@ type Results struct {
 	Summarize        Switch // a model puts each result into words, if there is one
 }
 
-// Workspace says how long files of sessions stay, when nobody uses them.
+// Workspace describes how long files of sessions stay, when nobody uses them.
 type Workspace struct {
 	Results  time.Duration // what was too large to return
 	Sessions time.Duration // everything of a session
 	Size     int64         // bytes of all sessions, beyond which the oldest results go
 }
 
-// Audit says where the record is, and how long entries stay.
+// Audit describes where the record is, and how long entries stay.
 type Audit struct {
 	Store      string        // postgres://…; files below home if empty
 	Required   AuditRequired // what must not happen unless it can be recorded
@@ -231,7 +229,7 @@ type Audit struct {
 	Checkpoint []string      // command that is given each checkpoint, as a line on its standard input
 }
 
-// AuditRequired is what must not happen unless it can be recorded.
+// AuditRequired describes what must not happen unless it can be recorded.
 type AuditRequired string
 
 // What must not happen unrecorded.
@@ -247,7 +245,7 @@ type Cache struct {
 	Tools []string // patterns of SERVER.TOOL that may be kept without saying that they are idempotent
 }
 
-// Approval says which risks run without asking a person, and how long one is waited for.
+// Approval describes which risks run without asking a person, and how long one is waited for.
 type Approval struct {
 	AutoApproveLow    Switch
 	AutoApproveMedium Switch
@@ -259,19 +257,18 @@ type Approval struct {
 	Webhook           Webhook
 }
 
-// Webhook is an address that is asked too, with the secret that both sides sign with.
-// An empty URL means none.
+// Webhook represents an address that is asked too, with the secret that both sides sign with. An empty URL means
+// none.
 type Webhook struct{ URL, Secret string }
 
-// Anomalies say what is done about what is unusual. A kind that Actions do not name has
-// Default.
+// Anomalies describes what is done about what is unusual. A kind that Actions do not name has Default.
 type Anomalies struct {
 	Default AnomalyAction
 	Actions map[string]AnomalyAction // by kind
 	Webhook Webhook                  // that alerts go to
 }
 
-// AnomalyAction is what is done about one kind of anomalies.
+// AnomalyAction describes what is done about one kind of anomalies.
 type AnomalyAction string
 
 // The actions, mildest first. Each includes those before it, off excepted.
@@ -283,15 +280,15 @@ const (
 	AnomalyStop    AnomalyAction = "stop"
 )
 
-// AnomalyKinds are the kinds of anomalies that settings can name.
+// AnomalyKinds returns the kinds of anomalies that settings can name.
 func AnomalyKinds() []string {
 	return []string{"rate", "size", "duration", "errors", "first_use", "destructive_burst", "exfiltration", "denials", "probing", "night", "blacklist", "volume"}
 }
 
-// Of is what is done about a kind.
+// Of returns what is done about a kind.
 func (a Anomalies) Of(kind string) AnomalyAction { return cmp.Or(a.Actions[kind], a.Default) }
 
-// defaults are milder or stricter by kind only if the settings say nothing of all.
+// defaults returns milder or stricter by kind only if the settings say nothing of all.
 func (a Anomalies) defaults() Anomalies {
 	if a.Default != "" {
 		return a
@@ -308,8 +305,7 @@ func (a Anomalies) defaults() Anomalies {
 	return a
 }
 
-// usualActions are what is done about kinds that are not only noted where the settings
-// say nothing of all.
+// usualActions returns what is done about kinds that are not only noted where the settings say nothing of all.
 func usualActions() map[string]AnomalyAction {
 	return map[string]AnomalyAction{
 		"destructive_burst": AnomalyApprove, "exfiltration": AnomalyApprove, "denials": AnomalyAlert, "probing": AnomalyAlert,
@@ -335,7 +331,7 @@ func (a *Anomalies) read() into {
 	return object(fields...)
 }
 
-// ServerSettings are what a person adds to one server of a client's file.
+// ServerSettings describes what a person adds to one server of a client's file.
 type ServerSettings struct {
 	ToolRules
 	ServerInstances
@@ -349,20 +345,20 @@ type ServerSettings struct {
 	Passing
 }
 
-// ToolRules say which tools of a server may be called.
+// ToolRules describes which tools of a server may be called.
 type ToolRules struct {
 	Allow      []string          // patterns of tools; nil means all
 	Deny       []string          // patterns of tools; stronger than Allow
 	Conditions map[string]string // pattern of tools → what must be true of a call
 }
 
-// Principal is what one who calls may do, at most what everybody may.
+// Principal describes what one who calls may do, at most what everybody may.
 type Principal struct {
 	PermissionLevel PermissionLevel
 	Servers         map[string]ToolRules
 }
 
-// ServerPII are exceptions for one server.
+// ServerPII holds exceptions for one server.
 type ServerPII struct {
 	Hide   []string // types of which its answers have tokens only, for programs too
 	Reveal []string // types that the server may be sent though others have sent them
@@ -370,19 +366,19 @@ type ServerPII struct {
 	Block  []string // types that its answers have nothing of
 }
 
-// Search is how tools are found.
+// Search describes how tools are found.
 type Search struct {
 	Embeddings Embeddings
 }
 
-// Embeddings is an OpenAI-compatible endpoint; an empty URL means none.
+// Embeddings represents an OpenAI-compatible endpoint; an empty URL means none.
 type Embeddings struct {
 	URL    string
 	Model  string
 	APIKey string
 }
 
-// Named are the servers that the settings speak of, sorted.
+// Named returns the servers that the settings speak of, sorted.
 func (s Settings) Named() []string {
 	names := slices.Collect(maps.Keys(s.Servers))
 	for _, p := range s.Principals {
@@ -392,12 +388,12 @@ func (s Settings) Named() []string {
 	return slices.Compact(names)
 }
 
-// ChangesOf is what becomes of tools of a server whose definition has changed.
+// ChangesOf returns what becomes of tools of a server whose definition has changed.
 func (s Settings) ChangesOf(server string) ToolChanges {
 	return cmp.Or(s.Servers[server].Changes, s.ToolChanges, ChangesBlock)
 }
 
-// Limits are the limits of one execution, complete.
+// Limits returns the limits of one execution, complete.
 func (s Settings) Limits() core.Limits {
 	l := s.ResourceLimits
 	return core.Limits{
@@ -471,7 +467,7 @@ const (
 	tib = 1 << 40
 )
 
-// read is the whole grammar of retort.yaml.
+// read returns the whole grammar of retort.yaml.
 func (s *Settings) read() into {
 	written := &policies{}
 	return further(written.translated(s, object(append([]field{
@@ -532,7 +528,7 @@ func (r *Runtimes) read() into {
 	)
 }
 
-// command is a program of the machine's.
+// command returns a program of the machine's.
 func command(s *string) into {
 	return checked(s, "the path or name of a program", func(c string) bool { return c != "" })
 }
@@ -752,7 +748,7 @@ func (e *Embeddings) read() into {
 	), "url", "model")
 }
 
-// isHTTP says whether s is an absolute http or https URL.
+// isHTTP reports whether s is an absolute http or https URL.
 func isHTTP(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""

@@ -36,7 +36,7 @@ type shower struct{ b strings.Builder }
 
 func (w *shower) line(format string, args ...any) { fmt.Fprintf(&w.b, format+"\n", args...) }
 
-// words is a list of texts in one line.
+// words returns a list of texts in one line.
 func words(list []string) string {
 	quoted := make([]string, len(list))
 	for i, s := range list {

@@ -16,10 +16,10 @@ type Telemetry struct {
 	Prometheus string            // address on this machine where metrics can be asked for
 }
 
-// Stats say how usage is shown.
+// Stats describes how usage is shown.
 type Stats struct{ Price Price }
 
-// Price is what a million tokens cost that a model reads. 0 means that nobody said.
+// Price describes what a million tokens cost that a model reads. 0 means that nobody said.
 type Price struct {
 	Input    float64
 	Currency string // as it is shown before the amount
@@ -53,7 +53,7 @@ func number(v *float64, lo, hi float64) into {
 	}, show)
 }
 
-// isLoopback says whether s is an address and a port that only this machine reaches.
+// isLoopback reports whether s is an address and a port that only this machine reaches.
 func isLoopback(s string) bool {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {

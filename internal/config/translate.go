@@ -76,7 +76,7 @@ func (m monitoring) watch(a Anomalies) Anomalies {
 	return a
 }
 
-// planned is what will be done about a kind once the defaults are filled in.
+// planned returns what will be done about a kind once the defaults are filled in.
 func (a Anomalies) planned(kind string) AnomalyAction {
 	if usual := usualActions()[kind]; a.Default == "" && a.Actions[kind] == "" && usual != "" {
 		return usual
@@ -159,7 +159,7 @@ func (p *policies) allowCommands(s *Settings) (notes []string) {
 	return notes
 }
 
-// levelsInForce are the levels that everybody or a principal has.
+// levelsInForce returns the levels that everybody or a principal has.
 func (s Settings) levelsInForce() []PermissionLevel {
 	everybody := s.PermissionLevel
 	state(&everybody, PermissionWriteRestricted)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Rate is so many things in a time. The zero Rate is "not stated".
+// Rate represents so many things in a time. The zero Rate is "not stated".
 type Rate struct {
 	Count int
 	Per   time.Duration
@@ -23,7 +23,7 @@ func (r Rate) String() string {
 	return fmt.Sprintf("%d/%s", r.Count, r.Per)
 }
 
-// unit is a unit of measure with all spellings in lower case.
+// unit represents a unit of measure with all spellings in lower case.
 type unit struct {
 	size  float64
 	names []string
@@ -141,7 +141,7 @@ func parseRate(s string) (Rate, bool) {
 	return Rate{Count: n, Per: time.Duration(size)}, found && err == nil && known
 }
 
-// showSize is the shortest exact way to write a size.
+// showSize returns the shortest exact way to write a size.
 func showSize(n int64) string {
 	for i := len(sizeUnits) - 1; i > 0; i-- {
 		if size := int64(sizeUnits[i].size); n >= size && n%size == 0 {
@@ -151,7 +151,7 @@ func showSize(n int64) string {
 	return strconv.FormatInt(n, 10) + "B"
 }
 
-// showDuration is a time in its largest whole unit.
+// showDuration returns a time in its largest whole unit.
 func showDuration(d time.Duration) string {
 	for i := len(timeUnits) - 1; i >= 0; i-- {
 		if size := time.Duration(timeUnits[i].size); d >= size && d%size == 0 {

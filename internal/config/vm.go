@@ -1,6 +1,6 @@
 package config
 
-// VM says what virtual machines are made of.
+// VM describes what virtual machines are made of.
 type VM struct {
 	QEMU string // path of QEMU's program, or its name in PATH; empty means "qemu-system-x86_64"
 	// Firecracker is the path of Firecracker's program, or its name in PATH; empty means

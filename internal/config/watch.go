@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// PollInterval is how often Watch.Poll should be called.
+// PollInterval sets how often Watch.Poll should be called.
 const PollInterval = 250 * time.Millisecond
 
 // Watch finds out when the files of a configuration say something else. It looks at them again and again,
@@ -32,7 +32,7 @@ type Watch struct {
 	moved  time.Time          // when a stamp was last another one
 }
 
-// content is what a file says. The zero content is that of a file which is not there or cannot be read.
+// content describes what a file says. The zero content is that of a file which is not there or cannot be read.
 type content struct {
 	digest string // SHA-256, hexadecimal
 	blank  bool
@@ -47,7 +47,7 @@ type stamped struct {
 // be as coarse as two seconds.
 const doubted = 3 * time.Second
 
-// Update is what a Watch has found.
+// Update describes what a Watch has found.
 type Update struct {
 	Config *Config  // nil if Err is not
 	Err    error    // why the files count for nothing

@@ -178,7 +178,7 @@ func (c *yamlConverter) anchor(from *ast.AnchorNode, depth int) (*node, *syntaxE
 	return n, err
 }
 
-// name is the text of a key or of an anchor's name.
+// name returns the text of a key or of an anchor's name.
 func name(n ast.Node) string {
 	if s, ok := n.(*ast.StringNode); ok {
 		return s.Value

@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// Cause is why something does not work, in words, and what a person does about it.
+// Cause describes why something does not work, in words, and what a person does about it.
 type Cause struct {
 	ID    string `json:"id"` // stable, such as command_not_found; other if the cause is not known
 	Words string `json:"words"`
 	Mend  string `json:"mend,omitempty"` // a command, or a sentence where no command does it
 }
 
-// Symptom is what is known of a server that does not work. Texts are shown to people, so
-// they have no secrets.
+// Symptom describes what is known of a server that does not work. Texts are shown to people, so they have no secrets.
 type Symptom struct {
 	Server  string
 	Command string // of a stdio server, with Args and Dir
@@ -50,7 +49,7 @@ func Explain(s Symptom) Cause {
 	return Cause{ID: "other", Words: s.Message, Mend: s.Hint}
 }
 
-// shell is a word as a shell reads it.
+// shell returns a word as a shell reads it.
 func shell(word string) string {
 	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-") == "" {
 		return word
@@ -58,7 +57,7 @@ func shell(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// line is the command line of a server as a person would type it, without its arguments if they are many.
+// line returns the command line of a server as a person would type it, without its arguments if they are many.
 func (s Symptom) line() string {
 	words := []string{shell(s.Command)}
 	for _, a := range s.Args {

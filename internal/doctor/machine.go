@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Level is how bad what was found is.
+// Level describes how bad what was found is.
 type Level string
 
 // The levels. What is broken keeps Retort from doing what it should.
@@ -23,7 +23,7 @@ const (
 	Mended  Level = "mended"
 )
 
-// Check is one thing that was looked at.
+// Check represents one thing that was looked at.
 type Check struct {
 	Name  string `json:"name"`
 	Level Level  `json:"level"`
@@ -150,7 +150,7 @@ func Keys(name, dir string, fix bool) (checks []Check) {
 	return checks
 }
 
-// Size is how many bytes of files are below a folder; at least so many, if there are very many files.
+// Size returns how many bytes of files are below a folder; at least so many, if there are very many files.
 func Size(dir string) (bytes int64) {
 	counted := 0
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
@@ -180,7 +180,7 @@ func Clock(now time.Time, behind time.Duration) Check {
 	return Check{"clock", OK, words, ""}
 }
 
-// Version is what a program says of its version, in one line; empty if it says nothing.
+// Version returns what a program says of its version, in one line; empty if it says nothing.
 func Version(ctx context.Context, command string) string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -194,7 +194,7 @@ func Version(ctx context.Context, command string) string {
 	return line[:min(len(line), 80)]
 }
 
-// Bytes is a size in words.
+// Bytes returns a size in words.
 func Bytes(n int64) string {
 	for _, unit := range []struct {
 		size int64

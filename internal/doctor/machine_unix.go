@@ -25,14 +25,14 @@ func ownedByMe(info fs.FileInfo) (owner string, mine bool) {
 	return fmt.Sprintf("user %d", stat.Uid), false
 }
 
-// openFiles is how many files this process may have open.
+// openFiles returns how many files this process may have open.
 func openFiles() (most uint64, known bool) {
 	var l syscall.Rlimit
 	err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l)
 	return l.Cur, err == nil
 }
 
-// freeBytes is what this user may still write to the disk of dir.
+// freeBytes returns what this user may still write to the disk of dir.
 func freeBytes(dir string) (free int64, known bool) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

@@ -29,7 +29,7 @@ func configured(s Symptom) *Cause {
 	return nil
 }
 
-// variableName is the name of a variable for an input such as api-key.
+// variableName returns the name of a variable for an input such as api-key.
 func variableName(input string) string {
 	return strings.ToUpper(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(input, "_"))
 }
@@ -113,8 +113,8 @@ var toolchains = []struct {
 	{"Yarn", []string{"yarn"}, "npm install -g yarn"},
 }
 
-// elsewhere is where a command is that is not in the PATH: in one of the folders that
-// shells of people add to it.
+// elsewhere returns where a command is that is not in the PATH: in one of the folders that shells of people add to
+// it.
 func elsewhere(command string) string {
 	folders := []string{"/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/snap/bin"}
 	if home, err := os.UserHomeDir(); err == nil {

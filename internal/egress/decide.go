@@ -19,7 +19,7 @@ const (
 	maxAddresses   = 8 // of a host that are tried
 )
 
-// Target is the destination of a request. Host is a result of ParseHost.
+// Target represents the destination of a request. Host is a result of ParseHost.
 type Target struct {
 	Host     string
 	Port     int
@@ -129,7 +129,7 @@ func (n *Network) addresses(ctx context.Context, t Target) ([]netip.AddrPort, *c
 	return list[:min(len(list), maxAddresses)], nil
 }
 
-// judge says why an address is refused, or "" if it is allowed.
+// judge returns why an address is refused, or "" if it is allowed.
 func (n *Network) judge(a netip.Addr, own []netip.Addr) string {
 	if why := forbidden(a); why != "" {
 		return why
@@ -144,7 +144,7 @@ func (n *Network) judge(a netip.Addr, own []netip.Addr) string {
 	return n.barred(a)
 }
 
-// barred says which scope denies an address, or "" if none does.
+// barred returns which scope denies an address, or "" if none does.
 func (n *Network) barred(a netip.Addr) string {
 	for _, s := range n.scopes {
 		if r, denied := s.denied.rangeOf(a); denied {

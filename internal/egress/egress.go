@@ -39,7 +39,7 @@ type Rule struct {
 	Protocols []string
 }
 
-// Secret is a header that is added to requests to a domain. Programs never see its value.
+// Secret represents a header that is added to requests to a domain. Programs never see its value.
 type Secret struct {
 	Domain string // a name, or *.name for everything below it
 	Header string

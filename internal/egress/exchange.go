@@ -102,7 +102,7 @@ func isHeaderValue(value string) bool {
 
 var readers = []string{http.MethodGet, http.MethodHead, http.MethodOptions}
 
-// mayLeave says whether a request with a method may leave in a rehearsal.
+// mayLeave reports whether a request with a method may leave in a rehearsal.
 func (s *Session) mayLeave(t Target, method string) *core.Error {
 	if !s.x.Rehearses || slices.Contains(readers, method) {
 		return nil

@@ -25,7 +25,7 @@ const (
 	maxRequestBytes = 16 << 20
 )
 
-// Request is what a program asks for with fetch.
+// Request describes what a program asks for with fetch.
 type Request struct {
 	ID       string      `json:"id"` // for Abort; may be empty
 	URL      string      `json:"url"`
@@ -36,7 +36,7 @@ type Request struct {
 	Redirect string      `json:"redirect"` // follow, error, manual; follow if empty
 }
 
-// Response is the answer to a Request. Text holds a body in UTF-8.
+// Response represents the answer to a Request. Text holds a body in UTF-8.
 type Response struct {
 	URL        string      `json:"url"`
 	Redirected bool        `json:"redirected,omitempty"`
@@ -110,7 +110,7 @@ func (s *Session) Fetch(ctx context.Context, r Request) (Response, *core.Error) 
 	return f.follow(ctx)
 }
 
-// fetching is the state of one running request.
+// fetching represents the state of one running request.
 type fetching struct {
 	*Session
 	method   string

@@ -46,7 +46,7 @@ func (s *Session) ServeConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// proxied is one connection of a program to the proxy.
+// proxied represents one connection of a program to the proxy.
 type proxied struct {
 	*Session
 	ctx    context.Context
@@ -273,7 +273,7 @@ func (p *proxied) incoming(h head) (t Target, req *http.Request, refused *core.E
 	return t, req, nil
 }
 
-// address is where a request is to go.
+// address returns where a request is to go.
 func (p *proxied) address(h head) (*url.URL, Target, *core.Error) {
 	if !strings.HasPrefix(h.target, "/") {
 		return parseURL(h.target)
@@ -284,8 +284,8 @@ func (p *proxied) address(h head) (*url.URL, Target, *core.Error) {
 	return parseURL("http://" + p.origin.String() + h.target)
 }
 
-// sealed is where a request of http goes to a host that gets a secret: over https, if that is
-// what the settings allow there. A program that spoke TLS itself could not be given it.
+// sealed returns where a request of http goes to a host that gets a secret: over https, if that is what the settings
+// allow there. A program that spoke TLS itself could not be given it.
 func (p *proxied) sealed(t Target) Target {
 	if len(p.n.secretsOf(t.Host)) == 0 || t.Port != ports[http1] {
 		return t
@@ -296,7 +296,7 @@ func (p *proxied) sealed(t Target) Target {
 	return Target{Host: t.Host, Port: ports[https], Protocol: https}
 }
 
-// outgoing is a request as it leaves: framed anew, without what is between program and proxy.
+// outgoing returns a request as it leaves: framed anew, without what is between program and proxy.
 func outgoing(ctx context.Context, req *http.Request) *http.Request {
 	out := req.Clone(ctx)
 	for _, name := range req.Header.Values("Connection") {

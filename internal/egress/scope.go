@@ -31,7 +31,7 @@ func (n *Network) Narrowed(scopes ...Scope) (*Network, error) {
 	return &narrowed, nil
 }
 
-// scope is a Scope as hosts and addresses are held against it.
+// scope represents a Scope as hosts and addresses are held against it.
 type scope struct {
 	every  bool
 	allow  []string
@@ -58,7 +58,7 @@ func (s Scope) compile() (scope, error) {
 
 func (s scope) closed() bool { return !s.every && len(s.allow) == 0 }
 
-// refuses says which setting keeps a host from being reached; "" if none does.
+// refuses returns which setting keeps a host from being reached; "" if none does.
 func (s scope) refuses(host string) string {
 	switch {
 	case s.denied.names(host):
@@ -69,7 +69,7 @@ func (s scope) refuses(host string) string {
 	return ""
 }
 
-// targets are hosts and addresses that are denied.
+// targets holds hosts and addresses that are denied.
 type targets struct {
 	domains []string
 	ranges  []netip.Prefix
@@ -99,7 +99,7 @@ func (t targets) names(host string) bool {
 	return slices.ContainsFunc(t.domains, func(p string) bool { return matches(p, host) })
 }
 
-// rangeOf is the range that an address is in; false if it is in none.
+// rangeOf returns the range that an address is in; false if it is in none.
 func (t targets) rangeOf(a netip.Addr) (netip.Prefix, bool) {
 	a = plain(a)
 	for _, r := range t.ranges {

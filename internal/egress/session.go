@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// Decision is what became of an attempt.
+// Decision describes what became of an attempt.
 type Decision string
 
 // The decisions. What was allowed ends, or fails.
@@ -23,7 +23,7 @@ const (
 	Ended   Decision = "ended"
 )
 
-// Attempt is one request or tunnel of a program, as the record has it: no path, no header, no body.
+// Attempt represents one request or tunnel of a program, as the record has it: no path, no header, no body.
 type Attempt struct {
 	Decision       Decision
 	Host           string // as the program wrote it if it is no name
@@ -35,8 +35,7 @@ type Attempt struct {
 	Took           time.Duration
 }
 
-// Execution is what a Session has to know of the execution that it serves. The zero value is
-// usable.
+// Execution describes what a Session has to know of the execution that it serves. The zero value is usable.
 type Execution struct {
 	// Note is told of attempts. What is allowed leaves after it has returned, and does not
 	// leave if it returns an error. It must be safe for concurrent use. Nil is told nothing.
@@ -57,7 +56,7 @@ const (
 	maxOpen     = 64     // connections and requests at once
 )
 
-// Session is the network of one execution. It is safe for concurrent use.
+// Session represents the network of one execution. It is safe for concurrent use.
 type Session struct {
 	n         *Network
 	x         Execution
@@ -106,7 +105,7 @@ func (s *Session) network() *Network {
 	return s.x.InForce()
 }
 
-// Refusals are the first that the execution met.
+// Refusals returns the first that the execution met.
 func (s *Session) Refusals() []*core.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +193,7 @@ func (s *Session) connect(ctx context.Context, t Target) (*metered, *core.Error)
 	return m, nil
 }
 
-// dialHTTP is how the transport connects, to the hosts of requests that were admitted.
+// dialHTTP returns how the transport connects, to the hosts of requests that were admitted.
 func (s *Session) dialHTTP(ctx context.Context, _, address string) (net.Conn, error) {
 	host, port, refused := parseAuthority(address)
 	if refused != nil {
@@ -211,7 +210,7 @@ func (s *Session) spent() *core.Error {
 	return core.Errorf(core.KindLimit, "egress", "the program has sent and received more than %d bytes (network.bytesPerRun)", s.n.o.Bytes)
 }
 
-// metered is a connection whose bytes count. Reading and writing fail when there are too many, and when the
+// metered represents a connection whose bytes count. Reading and writing fail when there are too many, and when the
 // rules no longer allow the connection.
 type metered struct {
 	net.Conn

@@ -59,7 +59,7 @@ func (p *proxied) tunnel(h head) (requests bool) {
 	return false
 }
 
-// beginning is what a program has to begin a tunnel with.
+// beginning describes what a program has to begin a tunnel with.
 type beginning int
 
 const (
@@ -68,7 +68,7 @@ const (
 	beginsAnyhow
 )
 
-// speaksSSH says whether ssh is all that a target is allowed for.
+// speaksSSH reports whether ssh is all that a target is allowed for.
 func (p *proxied) speaksSSH(t Target) bool {
 	if _, _, refused := p.network().permit(t, https, wss, tcp); refused == nil {
 		return false
@@ -79,7 +79,7 @@ func (p *proxied) speaksSSH(t Target) bool {
 
 const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 
-// speaksHTTP says whether http is all that a target is allowed for.
+// speaksHTTP reports whether http is all that a target is allowed for.
 func (p *proxied) speaksHTTP(t Target) bool {
 	if _, _, refused := p.network().permit(t, https, wss, tcp); refused == nil || p.origin.Host != "" {
 		return false
@@ -102,7 +102,7 @@ func (p *proxied) open(t Target, begins beginning) {
 	p.ended(t, began, conn.sent.Load(), conn.received.Load(), failed)
 }
 
-// tunnels says why a CONNECT is refused, whatever the lists say.
+// tunnels returns why a CONNECT is refused, whatever the lists say.
 func (p *proxied) tunnels(h head, t Target) *core.Error {
 	switch {
 	case !h.sameHost(t):
@@ -140,8 +140,8 @@ func (p *proxied) through(conn *metered, t Target, begins beginning) *core.Error
 	return p.splice(conn, t, p.in)
 }
 
-// greeted is what a program sends in a tunnel for SSH, which must begin as SSH does. The
-// server may speak first, so nothing is waited for.
+// greeted describes what a program sends in a tunnel for SSH, which must begin as SSH does. The server may speak
+// first, so nothing is waited for.
 type greeted struct {
 	in   *bufio.Reader // not embedded: io.Copy would take its WriteTo
 	host string
@@ -229,7 +229,7 @@ func readHello(in *bufio.Reader, host string) ([]byte, *core.Error) {
 	return read.all.Bytes(), nil
 }
 
-// recorded is a connection of which is read, and which remembers what.
+// recorded represents a connection of which is read, and which remembers what.
 type recorded struct {
 	net.Conn
 	in  io.Reader

@@ -75,7 +75,7 @@ type Queue struct {
 	keeper  sync.WaitGroup
 }
 
-// entry is a task as this process knows it. Its payload is on disk.
+// entry represents a task as this process knows it. Its payload is on disk.
 type entry struct {
 	core.JobState
 	size      int64

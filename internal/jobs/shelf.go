@@ -27,7 +27,7 @@ type shelf struct {
 	cipher     cipher.AEAD
 }
 
-// record is the stored form of a task.
+// record represents the stored form of a task.
 type record struct {
 	core.JobState
 	Payload json.RawMessage `json:"payload,omitempty"` // until it has ended

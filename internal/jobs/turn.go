@@ -17,7 +17,7 @@ func newTurns(slots int) turns {
 	return turns{slots: slots, running: map[string]int{}, served: map[string]uint64{}}
 }
 
-// share is how many places a principal may have. Who sits at the machine may have all.
+// share returns how many places a principal may have. Who sits at the machine may have all.
 func (t *turns) share(principal string) int {
 	if principal == "" {
 		return t.slots

@@ -17,7 +17,7 @@ import (
 // Run does what a task asks for, and says how it ended. It ends soon after ctx has.
 type Run func(ctx context.Context, t *Turn) core.Outcome
 
-// Turn is a task whose turn has come.
+// Turn represents a task whose turn has come.
 type Turn struct {
 	Task    core.JobState
 	Payload json.RawMessage
@@ -251,7 +251,7 @@ func (q *Queue) begin() {
 	}
 }
 
-// waiting are those that may begin. The caller holds mu.
+// waiting returns those that may begin. The caller holds mu.
 func (q *Queue) waiting() (all []*entry) {
 	waits := map[string]int{}
 	for _, e := range q.tasks {
@@ -360,7 +360,7 @@ func (q *Queue) prepared(ctx context.Context, t *Turn) (*core.Outcome, error) {
 	return nil, nil
 }
 
-// judged is an Outcome with the reason for which the task was ended.
+// judged returns an Outcome with the reason for which the task was ended.
 func (q *Queue) judged(ctx context.Context, e *entry, o core.Outcome) core.Outcome {
 	ended := o.Status == core.StatusCancelled || o.Status == core.StatusPendingApproval
 	switch cause := context.Cause(ctx); {

@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// Command is a program of the machine's that programs may start, and what its arguments may
-// be. Several of one name allow what any of them does.
+// Command represents a program of the machine's that programs may start, and what its arguments may be. Several of
+// one name allow what any of them does.
 type Command struct {
 	Name string
 	// Args are patterns, of which each argument must match one as a whole; none allows no
@@ -29,7 +29,7 @@ const (
 	MaxArgumentBytes = 64 << 10 // of all
 )
 
-// Commands are the names of those that programs may start, sorted.
+// Commands returns the names of those that programs may start, sorted.
 func (v *View) Commands() []string {
 	first := true
 	var names []string
@@ -54,7 +54,7 @@ func (s *sight) commandNames() []string {
 	return slices.Compact(names)
 }
 
-// deniedCommand is the rule of a level by which a command is not started, "" if there is none.
+// deniedCommand returns the rule of a level by which a command is not started, "" if there is none.
 func (s *sight) deniedCommand(name string) string {
 	for _, l := range s.layers {
 		switch {
@@ -69,8 +69,8 @@ func (s *sight) deniedCommand(name string) string {
 	return ""
 }
 
-// Command says why a program may not start a command with these arguments; nil if it may. It
-// says which argument it is, and never quotes one: an argument may be personal.
+// Command returns why a program may not start a command with these arguments; nil if it may. It says which argument
+// it is, and never quotes one: an argument may be personal.
 func (v *View) Command(name string, args []string) *core.Error {
 	var refused *core.Error
 	v.each(func(s *sight) {
@@ -119,7 +119,7 @@ func refusedCommand(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindPolicy, "policy", format, args...)
 }
 
-// quoted is a name as a program wrote it, in a message.
+// quoted returns a name as a program wrote it, in a message.
 func quoted(name string) string {
 	const most = 100
 	return `"` + strings.Map(func(r rune) rune {
@@ -151,7 +151,7 @@ func bounded(name string, args []string) *core.Error {
 	return nil
 }
 
-// takes says whether one pattern allows an argument.
+// takes reports whether one pattern allows an argument.
 func (c Command) takes(argument string) bool {
 	return slices.ContainsFunc(c.Args, func(pattern string) bool {
 		if inner, ok := expression(pattern); ok {

@@ -28,7 +28,7 @@ type LevelRules struct {
 // Scratch is the folder of the workspace that ReadOnly may write to.
 const Scratch = "scratch"
 
-// FileUse says what is done with a file of the workspace.
+// FileUse describes what is done with a file of the workspace.
 type FileUse uint8
 
 // The uses.
@@ -38,7 +38,7 @@ const (
 	WriteFile // also make, remove and rename
 )
 
-// layers are those of all policies that have to allow something.
+// layers returns those of all policies that have to allow something.
 func (v *View) layers() (all []*layer) {
 	v.each(func(s *sight) { all = append(all, s.layers...) })
 	return all
@@ -47,7 +47,7 @@ func (v *View) layers() (all []*layer) {
 // levelRule names the rules of the layer's level.
 func (l *layer) levelRule() string { return "permission_levels." + string(l.level) }
 
-// writable are the folders of the workspace that the layer lets be written.
+// writable returns the folders of the workspace that the layer lets be written.
 func (l *layer) writable() []string {
 	switch {
 	case l.level == ReadOnly:
@@ -58,7 +58,7 @@ func (l *layer) writable() []string {
 	return l.rules.Write
 }
 
-// readable are the folders of the workspace that the layer lets be read.
+// readable returns the folders of the workspace that the layer lets be read.
 func (l *layer) readable() []string {
 	if l.rules.Read == nil {
 		return []string{"."}
@@ -78,8 +78,8 @@ func (l *layer) writeRule() string {
 	return l.levelRule() + ".filesystem.write"
 }
 
-// File says why a file or folder of the workspace may not be used so; nil if it may. The
-// name is relative to the workspace and clean; "." is the workspace.
+// File returns why a file or folder of the workspace may not be used so; nil if it may. The name is relative to the
+// workspace and clean; "." is the workspace.
 func (v *View) File(name string, use FileUse) *core.Error {
 	for _, l := range v.layers() {
 		switch allowed := l.readable(); {
@@ -99,7 +99,7 @@ func refusedFile(name, what, rule string) *core.Error {
 	return core.Errorf(core.KindPolicy, "policy", "EACCES: ./workspace/%s: it must not be %s (%s)", strings.TrimPrefix(name, "."), what, strings.ReplaceAll(rule, ": ", " "))
 }
 
-// whereToWrite says which folders may be written.
+// whereToWrite returns which folders may be written.
 func whereToWrite(folders []string, name string) string {
 	if len(folders) == 0 {
 		return "nothing may be written; return it instead"
@@ -107,8 +107,7 @@ func whereToWrite(folders []string, name string) string {
 	return "write to ./workspace/" + path.Join(folders[0], path.Base(name))
 }
 
-// Writable are the folders and files of the workspace that may be written, "." if all of
-// it may be.
+// Writable returns the folders and files of the workspace that may be written, "." if all of it may be.
 func (v *View) Writable() []string {
 	all := []string{"."}
 	for _, l := range v.layers() {
@@ -117,7 +116,7 @@ func (v *View) Writable() []string {
 	return all
 }
 
-// Readable are the folders and files of the workspace that may be read, "." if all of it may be.
+// Readable returns the folders and files of the workspace that may be read, "." if all of it may be.
 func (v *View) Readable() []string {
 	all := []string{"."}
 	for _, l := range v.layers() {
@@ -126,10 +125,10 @@ func (v *View) Readable() []string {
 	return all
 }
 
-// Common is what lies in both lists of folders and files, none within another.
+// Common returns what lies in both lists of folders and files, none within another.
 func Common(a, b []string) []string { return common(a, b) }
 
-// common is what lies in both lists of folders, none within another.
+// common returns what lies in both lists of folders, none within another.
 func common(a, b []string) []string {
 	both := []string{}
 	for _, x := range a {
@@ -163,14 +162,14 @@ func leadsTo(folders []string, name string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return within(f, name) })
 }
 
-// HostRules are the hosts that one level lets be reached.
+// HostRules holds the hosts that one level lets be reached.
 type HostRules struct {
 	Allow []string // nil: every host
 	Deny  []string // stronger
 	Rule  string   // the setting that says so
 }
 
-// Hosts are the rules of all levels that count, each of which a host must pass.
+// Hosts returns the rules of all levels that count, each of which a host must pass.
 func (v *View) Hosts() (all []HostRules) {
 	for _, l := range v.layers() {
 		if l.rules.Hosts != nil || len(l.rules.DenyHosts) > 0 {
@@ -180,7 +179,7 @@ func (v *View) Hosts() (all []HostRules) {
 	return all
 }
 
-// ApprovalRequired is the rule by which a person is asked about each program, "" if there is none.
+// ApprovalRequired returns the rule by which a person is asked about each program, "" if there is none.
 func (v *View) ApprovalRequired() string {
 	for _, l := range v.layers() {
 		if l.rules.ApprovalRequired {

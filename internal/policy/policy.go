@@ -15,7 +15,7 @@ import (
 	"retort/internal/policy/cel"
 )
 
-// Level says how far the effects of calls may go.
+// Level describes how far the effects of calls may go.
 type Level string
 
 // The levels, strictest first.
@@ -25,8 +25,7 @@ const (
 	ExecuteFull     Level = "execute_full"     // all tools
 )
 
-// Rules are the whole policy. The zero Rules are the level write_restricted and
-// allow every tool.
+// Rules holds the whole policy. The zero Rules are the level write_restricted and allow every tool.
 type Rules struct {
 	Limits                       // for everybody
 	Trusted    map[string]bool   // servers whose hints may lower the effects of their tools
@@ -43,8 +42,8 @@ type Rules struct {
 	Version string `json:"-"`
 }
 
-// Approval says which programs and calls need no person, by their risk. The zero Approval has a person
-// asked about all.
+// Approval describes which programs and calls need no person, by their risk. The zero Approval has a person asked
+// about all.
 type Approval struct{ Low, Medium, High bool }
 
 // Limits narrow what may be called.
@@ -62,10 +61,10 @@ type Server struct {
 	Conditions map[string]string // pattern → expression of package cel that must be true
 }
 
-// Variables are the names that conditions see: the arguments, and the raw names.
+// Variables returns the names that conditions see: the arguments, and the raw names.
 func Variables() []string { return []string{"args", "tool", "server", "principal"} }
 
-// Verdict is what becomes of a call.
+// Verdict describes what becomes of a call.
 type Verdict uint8
 
 // The verdicts, mildest first.
@@ -75,8 +74,8 @@ const (
 	Deny
 )
 
-// Decision is a verdict with the rule that it comes from: "permissionLevel:
-// read_only", "servers.crm.deny: delete_*". An Allow has no rule.
+// Decision represents a verdict with the rule that it comes from: "permissionLevel: read_only", "servers.crm.deny:
+// delete_*". An Allow has no rule.
 type Decision struct {
 	Verdict Verdict
 	Rule    string
@@ -84,7 +83,7 @@ type Decision struct {
 	Some    bool        // other arguments may be allowed
 }
 
-// Error is what a program hears of a Deny: the rule, and not what lies behind it.
+// Error returns what a program hears of a Deny: the rule, and not what lies behind it.
 func (d Decision) Error(t *core.Tool) *core.Error {
 	what, hint := "", "do without this tool"
 	if d.Some {
@@ -94,7 +93,7 @@ func (d Decision) Error(t *core.Tool) *core.Error {
 		WithHint("%s; only the person who runs Retort can change the rule", hint).At(t.Server, t.Name)
 }
 
-// Policy is a set of rules, ready to decide. It is safe for concurrent use.
+// Policy represents a set of rules, ready to decide. It is safe for concurrent use.
 type Policy struct {
 	everybody *sight
 	named     map[string]*sight
@@ -147,7 +146,7 @@ func (p *Policy) Under(other *Policy) (*Policy, bool) {
 	return &narrow, len(narrow.under) <= maxUnder
 }
 
-// all are the Policy itself and those that it is under.
+// all returns the Policy itself and those that it is under.
 func (p *Policy) all() []*Policy { return append([]*Policy{p}, p.under...) }
 
 func (p *Policy) sight(principal string) *sight {
@@ -157,7 +156,7 @@ func (p *Policy) sight(principal string) *sight {
 	return p.everybody
 }
 
-// layer is one set of limits, compiled.
+// layer represents one set of limits, compiled.
 type layer struct {
 	closed  string // the rule that denies everything; "" if there is none
 	prefix  string // of the names of its rules
@@ -224,8 +223,8 @@ func newServer(s Server) (*server, error) {
 	return made, nil
 }
 
-// denial is the rule that denies a tool whatever the arguments are, "" if none
-// does. effect is asked for only if it matters.
+// denial returns the rule that denies a tool whatever the arguments are, "" if none does. effect is asked for only if
+// it matters.
 func (l *layer) denial(t *core.Tool, effect func() core.Effect) string {
 	if l.closed != "" {
 		return l.closed
@@ -253,8 +252,7 @@ func matches(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// broken is the condition that a call does not meet, "" if there is none. What
-// can't be evaluated is not met.
+// broken returns the condition that a call does not meet, "" if there is none. What can't be evaluated is not met.
 func (l *layer) broken(t *core.Tool, variables func() (map[string]any, error)) string {
 	s := l.servers[t.Server]
 	if s == nil {
@@ -294,7 +292,7 @@ func (c condition) disguised(v any) bool {
 	return false
 }
 
-// arguments are the variables of conditions, read when first asked for.
+// arguments returns the variables of conditions, read when first asked for.
 func arguments(t *core.Tool, principal string, args json.RawMessage) func() (map[string]any, error) {
 	var made map[string]any
 	var failed error

@@ -10,8 +10,8 @@ import (
 	"retort/internal/policy/effect"
 )
 
-// View is the policy for one principal. The View of a Policy never changes. The View of a Current
-// follows it. A View that has begun allows what was allowed when it began, less what was taken away since.
+// View represents the policy for one principal. The View of a Policy never changes. The View of a Current follows it.
+// A View that has begun allows what was allowed when it began, less what was taken away since.
 type View struct {
 	principal string
 	began     *Policy  // nil: it follows
@@ -32,7 +32,7 @@ func NewCurrent(p *Policy) *Current {
 // Views that begin from now on.
 func (c *Current) Replace(p *Policy) { c.policy.Store(p) }
 
-// For is Policy.For, of the Policy that is in force whenever the View decides.
+// For returns Policy.For, of the Policy that is in force whenever the View decides.
 func (c *Current) For(principal string) *View { return &View{principal: principal, current: c} }
 
 // Principal is for whom the View is; empty is whoever sits at this machine.
@@ -55,7 +55,7 @@ func (v *View) InForce() *Policy {
 	return v.current.policy.Load()
 }
 
-// policies are those that have to allow something: the Policy in force, that with which the View began, and those
+// policies returns those that have to allow something: the Policy in force, that with which the View began, and those
 // that they are under.
 func (v *View) policies() []*Policy {
 	p := v.InForce()
@@ -73,10 +73,10 @@ func (v *View) each(f func(s *sight)) {
 	}
 }
 
-// Version is that of the Policy in force.
+// Version returns that of the Policy in force.
 func (v *View) Version() string { return v.InForce().version }
 
-// Approval is what needs no person.
+// Approval returns what needs no person.
 func (v *View) Approval() Approval {
 	a := Approval{true, true, true}
 	for _, p := range v.policies() {
@@ -105,7 +105,7 @@ func (v *View) whom() string {
 	return v.principal
 }
 
-// ReadOnly is the rule by which nothing may be changed, "" if there is none.
+// ReadOnly returns the rule by which nothing may be changed, "" if there is none.
 func (v *View) ReadOnly() (rule string) {
 	v.each(func(s *sight) { rule = cmp.Or(rule, s.readOnly()) })
 	return rule
@@ -123,7 +123,7 @@ func (v *View) Call(t *core.Tool, args json.RawMessage) Decision {
 	return v.decision(func(s *sight) Decision { return s.call(v.principal, t, args) })
 }
 
-// decision is the strictest of those by all policies.
+// decision returns the strictest of those by all policies.
 func (v *View) decision(decide func(*sight) Decision) (d Decision) {
 	v.each(func(s *sight) { d = stricter(d, decide(s)) })
 	return d
@@ -142,14 +142,14 @@ func stricter(a, b Decision) Decision {
 	return a
 }
 
-// Toolset is what of a toolset the principal may see: what Tool does not deny. It is
-// the same for the same toolset, and costs nothing again while the rules stay.
+// Toolset returns what of a toolset the principal may see: what Tool does not deny. It is the same for the same
+// toolset, and costs nothing again while the rules stay.
 func (v *View) Toolset(whole *core.Toolset) *core.Toolset {
 	v.each(func(s *sight) { whole = s.toolset(whole) })
 	return whole
 }
 
-// sight is what principals with the same rules can see and call.
+// sight describes what principals with the same rules can see and call.
 type sight struct {
 	layers   []*layer // a call must pass all of them
 	trusted  map[string]bool
@@ -162,7 +162,7 @@ type sight struct {
 	decided map[*core.Tool]judged
 }
 
-// judged is a Decision on a tool, and what judges its calls.
+// judged represents a Decision on a tool, and what judges its calls.
 type judged struct {
 	Decision
 	judge *effect.Judge
@@ -235,7 +235,7 @@ func (s *sight) call(principal string, t *core.Tool, args json.RawMessage) Decis
 	return d
 }
 
-// denial is the rule by which Tool denies, "" if it does not.
+// denial returns the rule by which Tool denies, "" if it does not.
 func (s *sight) denial(t *core.Tool) string {
 	s.mu.Lock()
 	rule, ok := s.judged[t]

@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Kind is what a piece of advice is about. The set is closed and append-only.
+// Kind describes what a piece of advice is about. The set is closed and append-only.
 type Kind string
 
 // The kinds of advice.
@@ -28,7 +28,7 @@ const (
 	Search   Kind = "search"        // what was searched for in vain, where no registry answers it
 )
 
-// Advice is one thing that is worth changing.
+// Advice represents one thing that is worth changing.
 type Advice struct {
 	Kind    Kind     `json:"kind"`
 	Subject string   `json:"subject"` // a server, a tool, an execution, a query
@@ -38,7 +38,7 @@ type Advice struct {
 	Servers []Server `json:"servers,omitempty"`
 }
 
-// Situation is what the audit log does not say.
+// Situation describes what the audit log does not say.
 type Situation struct {
 	Servers []string               // that are configured and not disabled
 	Cached  func(tool string) bool // answers of a tool, SERVER.TOOL, are given again already; nil: none are
@@ -98,7 +98,7 @@ type execution struct {
 	tools []string
 }
 
-// facts are those that advice is made from.
+// facts holds those that advice is made from.
 type facts struct {
 	Code      string   `json:"code_sha256"`
 	Tools     []string `json:"tools"`
@@ -108,7 +108,7 @@ type facts struct {
 	Found     *int     `json:"found"`
 }
 
-// Kinds are the kinds of entries that Add makes something of.
+// Kinds returns the kinds of entries that Add makes something of.
 func Kinds() []string {
 	return []string{string(core.EventRequest), string(core.EventVerdict), string(core.EventCall), string(core.EventAnswer), string(core.EventEnd), string(core.EventSearch)}
 }
@@ -141,7 +141,7 @@ func (t *Tally) Add(e *audit.Entry) {
 	}
 }
 
-// room is a map with room for one more.
+// room returns a map with room for one more.
 func room[T any](m map[string]T) map[string]T {
 	if len(m) >= maxKeys {
 		clear(m)
@@ -224,7 +224,7 @@ func (t *Tally) search(e *audit.Entry) {
 	}
 }
 
-// Advise says what is worth changing, what was seen most often first within its kind.
+// Advise returns what is worth changing, what was seen most often first within its kind.
 func (t *Tally) Advise(s Situation) []Advice {
 	all := slices.Concat(t.unused(s), t.failing(), t.caches(s), t.skills(), t.vain(s))
 	if all == nil {

@@ -18,14 +18,14 @@ import (
 	"retort/internal/pipeline/search/index"
 )
 
-// Server is one of a registry. What it says of itself is not checked by anybody.
+// Server represents one of a registry. What it says of itself is not checked by anybody.
 type Server struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	URL         string `json:"url,omitempty"` // of its source
 }
 
-// List is what a registry listed when it was fetched.
+// List describes what a registry listed when it was fetched.
 type List struct {
 	Registry string    `json:"registry"`
 	Fetched  time.Time `json:"fetched"`
@@ -74,7 +74,8 @@ func registryError(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "recommend.update", format, args...).WithHint("look at recommend.registry in retort.yaml; the list that was fetched before still counts")
 }
 
-// pageOf is a page in either form that registries have: servers with their fields, or each in an object of its own.
+// pageOf represents a page in either form that registries have: servers with their fields, or each in an object of
+// its own.
 type pageOf struct {
 	Servers []struct {
 		listed
@@ -135,7 +136,7 @@ func fetchPage(ctx context.Context, address, cursor string) ([]Server, string, *
 	return servers, next, nil
 }
 
-// plain is a text of a registry as a person can be shown it.
+// plain returns a text of a registry as a person can be shown it.
 func plain(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > maxText {

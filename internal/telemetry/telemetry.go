@@ -53,7 +53,7 @@ type Options struct {
 
 const (
 	service = "retort"
-	// farewell is how long Close waits for collectors.
+	// farewell sets how long Close waits for collectors.
 	farewell = 1500 * time.Millisecond
 )
 

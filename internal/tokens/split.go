@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// class is a set of the character classes in the pattern of o200k_base.
+// class represents a set of the character classes in the pattern of o200k_base.
 type class uint8
 
 const (
@@ -68,9 +68,9 @@ func span(s string, of class) int {
 	return i
 }
 
-// split is the length of the first match in s, which is not empty, of the pattern by which
-// o200k_base cuts text into pieces; no token goes over their borders. Every text is a row of
-// matches without gaps. The pattern, an alternative a line:
+// split returns the length of the first match in s, which is not empty, of the pattern by which o200k_base cuts text
+// into pieces; no token goes over their borders. Every text is a row of matches without gaps. The pattern, an
+// alternative a line:
 //
 //	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
 //	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?

@@ -31,8 +31,8 @@ func Fits(text string, limit int) (tokens int, ok bool) {
 	return tokens, true
 }
 
-// Prefix is a prefix of text with at most limit tokens, as long as it can be,
-// that ends at a character's boundary.
+// Prefix returns a prefix of text with at most limit tokens, as long as it can be, that ends at a character's
+// boundary.
 func Prefix(text string, limit int) string {
 	used := 0
 	for start, part := range chunks(text) {
@@ -50,8 +50,8 @@ func Prefix(text string, limit int) string {
 	return text
 }
 
-// Estimate is the number of tokens of text, counted exactly up to limit bytes
-// and extrapolated from samples of that size spread over the text beyond it.
+// Estimate returns the number of tokens of text, counted exactly up to limit bytes and extrapolated from samples of
+// that size spread over the text beyond it.
 func Estimate(text string, limit int) int {
 	if len(text) <= limit {
 		return Count(text)

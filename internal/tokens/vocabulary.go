@@ -27,7 +27,7 @@ type vocabulary struct {
 	text  string // all tokens in the order of their ranks
 }
 
-// cells is a table of little-endian numbers of cellSize bytes.
+// cells represents a table of little-endian numbers of cellSize bytes.
 type cells string
 
 func (c cells) at(i uint32) uint32 {
@@ -45,7 +45,7 @@ func newVocabulary(file string) vocabulary {
 	return vocabulary{slots: cells(file[:ends]), ends: cells(file[ends:text]), text: file[text:]}
 }
 
-// rank is the rank of the token that is spelled so, or noRank.
+// rank returns the rank of the token that is spelled so, or noRank.
 func (v *vocabulary) rank(spelled string) uint32 {
 	for slot := slotOf(spelled); ; slot = (slot + 1) % slots {
 		rank := v.slots.at(slot)
@@ -58,7 +58,7 @@ func (v *vocabulary) rank(spelled string) uint32 {
 	}
 }
 
-// token is the token of a rank.
+// token returns the token of a rank.
 func (v *vocabulary) token(rank uint32) string {
 	start := uint32(0)
 	if rank > 0 {
@@ -76,7 +76,7 @@ func slotOf(s string) uint32 {
 	return uint32(h^h>>32) % slots
 }
 
-// count is the number of tokens of a piece of text that split found.
+// count returns the number of tokens of a piece of text that split found.
 func (v *vocabulary) count(piece string) int {
 	if len(piece) == 1 || v.rank(piece) != noRank {
 		return 1
@@ -84,9 +84,9 @@ func (v *vocabulary) count(piece string) int {
 	return v.merge(piece)
 }
 
-// merge is how many tokens byte pair encoding leaves of a piece: the neighbours whose joint token
-// has the lowest rank become one, the leftmost first, until no two neighbours are a token. A
-// queue of them keeps a piece of n bytes at n log n steps.
+// merge returns how many tokens byte pair encoding leaves of a piece: the neighbours whose joint token has the lowest
+// rank become one, the leftmost first, until no two neighbours are a token. A queue of them keeps a piece of n bytes
+// at n log n steps.
 func (v *vocabulary) merge(piece string) int {
 	n := int32(len(piece))
 	parts := make([]part, n+1) // the last is the end
@@ -127,7 +127,7 @@ func (v *vocabulary) merge(piece string) int {
 	return left
 }
 
-// part is a piece's part that starts at its own index.
+// part represents a piece's part that starts at its own index.
 type part struct {
 	prev, next int32
 	rank       uint32 // of the token that it and the next would be
@@ -140,7 +140,7 @@ type pair struct {
 
 func (p pair) before(q pair) bool { return p.rank < q.rank || p.rank == q.rank && p.at < q.at }
 
-// pairs is a heap; the pair to be merged next is the first.
+// pairs represents a heap; the pair to be merged next is the first.
 type pairs []pair
 
 func (h *pairs) push(p pair) {

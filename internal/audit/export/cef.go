@@ -27,7 +27,7 @@ type cef struct {
 	buf     []byte
 }
 
-// longest is how many bytes the dictionary gives a custom text.
+// longest sets how many bytes the dictionary gives a custom text.
 const longest = 4000
 
 func (c *cef) line(e *audit.Entry) []byte {
@@ -112,7 +112,7 @@ func header(buf []byte, value string) []byte {
 	return buf
 }
 
-// visible is a character that a terminal or a log shows, or what stands for one.
+// visible returns a character that a terminal or a log shows, or what stands for one.
 func visible(r rune) rune {
 	switch {
 	case r >= ' ' && r < utf8.RuneSelf-1:

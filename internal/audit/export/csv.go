@@ -64,10 +64,9 @@ func (t *table) text(s string) {
 	t.buf = append(t.buf, `",`...)
 }
 
-// inert is a text that no spreadsheet takes for a formula, wherever it believes that a cell
-// begins: at its beginning, or behind what it may take for a separator. An apostrophe before
-// the formula says that it is text. What is not printed is spelled out, so that the text is
-// one line.
+// inert returns a text that no spreadsheet takes for a formula, wherever it believes that a cell begins: at its
+// beginning, or behind what it may take for a separator. An apostrophe before the formula says that it is text. What
+// is not printed is spelled out, so that the text is one line.
 func inert(s string) string {
 	if plain(s) {
 		return s

@@ -16,7 +16,7 @@ import (
 	"retort/internal/core"
 )
 
-// Format is a form to write in.
+// Format represents a form to write in.
 type Format string
 
 // The forms.
@@ -30,7 +30,7 @@ const (
 // Formats lists the forms.
 func Formats() []Format { return []Format{JSONL, OCSF, CEF, CSV} }
 
-// Options say what is written.
+// Options describes what is written.
 type Options struct {
 	Version string // of the product, as other systems are told
 	Bodies  bool   // code, arguments and messages, too
@@ -89,7 +89,7 @@ func (w *Writer) line(b []byte) error {
 	return err
 }
 
-// document is JSON as it is; what is none, since somebody has changed it, becomes a text.
+// document returns JSON as it is; what is none, since somebody has changed it, becomes a text.
 func document(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || json.Valid(raw) && utf8.Valid(raw) {
 		return raw
@@ -98,7 +98,7 @@ func document(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// fact are those facts that have a field of their own somewhere.
+// fact holds those facts that have a field of their own somewhere.
 type fact struct {
 	Client   string `json:"client"`
 	Effect   string `json:"effect"`
@@ -200,5 +200,5 @@ func toolOf(e *audit.Entry) string {
 	return e.Server + "." + e.Tool
 }
 
-// placeOf is the place of an entry in the record, and nowhere else.
+// placeOf returns the place of an entry in the record, and nowhere else.
 func placeOf(e *audit.Entry) string { return audit.Places{e.Chain: e.Seq}.String() }

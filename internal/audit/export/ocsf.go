@@ -12,7 +12,7 @@ import (
 // later ones up to 1.8 have taken away or made narrower.
 const ocsfVersion = "1.2.0"
 
-// class is an event class of the schema, with the activity of an entry in it.
+// class represents an event class of the schema, with the activity of an entry in it.
 type class struct {
 	uid      int
 	name     string
@@ -38,7 +38,7 @@ const (
 	other   = 99
 )
 
-// classOf is the class that entries of a kind have:
+// classOf returns the class that entries of a kind have:
 //
 //	start, stop                 Application Lifecycle: Start, Stop
 //	request, question, decision
@@ -126,7 +126,7 @@ func finds(e *audit.Entry) bool {
 	return false
 }
 
-// event is an event of the schema, as far as entries fill it.
+// event represents an event of the schema, as far as entries fill it.
 type event struct {
 	ActivityID   int      `json:"activity_id"`
 	ActivityName string   `json:"activity_name"`
@@ -309,7 +309,7 @@ func apiOf(e *audit.Entry, f *fact) *api {
 	return a
 }
 
-// entityOf is what was changed.
+// entityOf returns what was changed.
 func entityOf(e *audit.Entry, f *fact) *entity {
 	switch e.Kind {
 	case core.EventSkill:
@@ -327,7 +327,7 @@ func entityOf(e *audit.Entry, f *fact) *entity {
 	return &entity{string(e.Kind), "configuration", ""}
 }
 
-// severityID is the schema's: 1 informational to 5 critical.
+// severityID returns the schema's: 1 informational to 5 critical.
 func severityID(severity int) int {
 	switch {
 	case severity <= 1:

@@ -1,13 +1,13 @@
 package report
 
-// control is one of a standard, with what is said for it.
+// control represents one of a standard, with what is said for it.
 type control struct {
 	id, name       string
 	does, operator string
 	evidence       []evidence
 }
 
-// standard is controls, and what Retort has nothing to do with.
+// standard represents controls, and what Retort has nothing to do with.
 type standard struct {
 	title    string
 	controls []control

@@ -2,7 +2,7 @@ package report
 
 import "fmt"
 
-// evidence is what is said for a control.
+// evidence describes what is said for a control.
 type evidence func(r *Report) Evidence
 
 func (r *Report) control(c control) Control {
@@ -13,7 +13,7 @@ func (r *Report) control(c control) Control {
 	return out
 }
 
-// recorded is that what happens is recorded.
+// recorded returns that what happens is recorded.
 func recorded(r *Report) Evidence {
 	a := r.Activity
 	says := fmt.Sprintf("%d entries in the period: %d executions requested, %d ended, %d calls, %d refused calls. auditLogging is %s while this is written.",
@@ -28,7 +28,7 @@ func onOff(on bool) string {
 	return "off"
 }
 
-// holds is that nobody has changed the record.
+// holds returns that nobody has changed the record.
 func holds(r *Report) Evidence {
 	v := r.Integrity
 	says := fmt.Sprintf("The record holds: %d entries of %d chains, against %d signed checkpoints.", v.Entries, len(v.Chains), v.Checkpoints)
@@ -65,14 +65,14 @@ func orNone(s string) string {
 	return s
 }
 
-// refused is what rules kept from happening.
+// refused returns what rules kept from happening.
 func refused(r *Report) Evidence {
 	a := r.Activity
 	return Evidence{fmt.Sprintf("Refused calls: %d (%s). Refused programs: %d (%s).", total(a.Refused), orNone(listing(a.Refused)), total(a.Rejected), orNone(listing(a.Rejected))),
 		r.query("--kind refusal")}
 }
 
-// approved is what people were asked.
+// approved returns what people were asked.
 func approved(r *Report) Evidence {
 	a := r.Activity.Approvals
 	says := fmt.Sprintf("Questions to a person: %d. What became of them: %s. Answered through: %s.", a.Asked, orNone(listing(a.Outcomes)), orNone(listing(a.By)))
@@ -82,30 +82,30 @@ func approved(r *Report) Evidence {
 	return Evidence{says, r.query("--kind question,decision")}
 }
 
-// changed is what of the configuration has changed.
+// changed returns what of the configuration has changed.
 func changed(r *Report) Evidence {
 	a := r.Activity
 	return Evidence{fmt.Sprintf("Changes of settings or servers noticed at a start: %d. Tool definitions changed or trusted: %d. Skills saved or removed: %d.",
 		r.all("settings", a.Settings), r.all("definitions", a.Pins), r.all("skills", a.Skills)), r.query("--kind settings,pin,skill")}
 }
 
-// all is how long a list was before it was cut.
+// all returns how long a list was before it was cut.
 func (r *Report) all(name string, list []Change) int64 {
 	return int64(len(list)) + r.Activity.More[name]
 }
 
-// unusual is what stood out.
+// unusual returns what stood out.
 func unusual(r *Report) Evidence {
 	return Evidence{fmt.Sprintf("Anomalies noted: %d. Executions of risk %d and more: %d.", r.all("anomalies", r.Activity.Anomalies), HighRisk, r.Activity.HighRisk.Total), r.query("--kind anomaly")}
 }
 
-// failed is what went wrong.
+// failed returns what went wrong.
 func failed(r *Report) Evidence {
 	a := r.Activity
 	return Evidence{fmt.Sprintf("Executions that ended otherwise than ok: %d of %d. Calls that failed: %d.", a.Failures.Total, a.Ended, total(a.CallErrors)), r.query("--kind end")}
 }
 
-// hidden is what became of personal data.
+// hidden returns what became of personal data.
 func hidden(r *Report) Evidence {
 	a := r.Activity
 	return Evidence{fmt.Sprintf("piiTokenization is %s. Categories found in values: %s. Times that values were shown: %s; categories shown: %s.",
@@ -119,12 +119,12 @@ func seenOrNot(all []Count) string {
 	return listing(all)
 }
 
-// erased is what was forgotten.
+// erased returns what was forgotten.
 func erased(r *Report) Evidence {
 	return Evidence{fmt.Sprintf("Erasures in the period: %d.", r.all("erasures", r.Activity.Erasures)), r.query("--kind erasure")}
 }
 
-// kept is how long the record stays.
+// kept returns how long the record stays.
 func kept(r *Report) Evidence {
 	t := r.Retention
 	says := fmt.Sprintf("Entries stay %s, then in archives %s. Archives there: %d, deleted by rule: %d. Entries moved in the period: %d.",
@@ -135,7 +135,7 @@ func kept(r *Report) Evidence {
 	return Evidence{says, r.query("--kind retention")}
 }
 
-// sixYears is whether the record stays as long as HIPAA asks of documentation.
+// sixYears reports whether the record stays as long as HIPAA asks of documentation.
 func sixYears(r *Report) Evidence {
 	const years = 6 * 365
 	t := r.Retention
@@ -147,17 +147,17 @@ func sixYears(r *Report) Evidence {
 	}
 }
 
-// walls are those around programs.
+// walls returns those around programs.
 func walls(r *Report) Evidence {
 	return Evidence{fmt.Sprintf("sandboxMode is %s, sandboxFallback %s, securityLevel %s.", r.setting("sandboxMode"), r.setting("sandboxFallback"), r.setting("securityLevel")), "retort doctor"}
 }
 
-// sealedKey is where the key of what is encrypted lies.
+// sealedKey returns where the key of what is encrypted lies.
 func sealedKey(r *Report) Evidence {
 	return Evidence{Says: "Values behind tokens, and the bodies of the record, are encrypted with AES-256-GCM. Their key: " + r.setting("pii.key") + "."}
 }
 
-// logins are those at servers, and what became of tokens that let others in.
+// logins returns those at servers, and what became of tokens that let others in.
 func logins(r *Report) Evidence {
 	return Evidence{fmt.Sprintf("Logins at servers, and tokens of the listener, in the period: %s.", orNone(listing(r.Activity.Logins))), r.query("--kind login,token")}
 }

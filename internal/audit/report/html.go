@@ -14,7 +14,7 @@ var (
 	style string
 )
 
-// escaped is a text that HTML takes for nothing else.
+// escaped returns a text that HTML takes for nothing else.
 func escaped(s string) string { return html.EscapeString(oneLine(s)) }
 
 func (p *page) say(format string, says ...string) { p.put(escaped, format, says...) }

@@ -57,5 +57,5 @@ func (p *page) markdownSection(s section) {
 	p.command("\n`%s`\n", s.Query)
 }
 
-// plain is a text that is written as it is.
+// plain returns a text that is written as it is.
 func plain(s string) string { return s }

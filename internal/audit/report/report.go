@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// Standard is by which controls a report is ordered.
+// Standard represents by which controls a report is ordered.
 type Standard string
 
 // The standards.
@@ -24,7 +24,7 @@ const (
 	HIPAA   Standard = "hipaa"
 )
 
-// Format is how a report is written.
+// Format describes how a report is written.
 type Format string
 
 // The formats.
@@ -34,26 +34,26 @@ const (
 	JSON     Format = "json"
 )
 
-// Source is a record.
+// Source represents a record.
 type Source interface {
 	After(ctx context.Context, f audit.Filter, text string, places audit.Places, warnings *[]string) iter.Seq2[audit.Entry, error]
 	Verify(ctx context.Context, o audit.VerifyOptions) (audit.Verdict, error)
 	Archived() (there, deleted int, err error)
 }
 
-// Setting is one that is in force while the report is made.
+// Setting represents one that is in force while the report is made.
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// Principal is one that the settings name.
+// Principal represents one that the settings name.
 type Principal struct {
 	Name string `json:"name"` // empty: everybody whom the settings don't name
 	May  string `json:"may"`  // in words
 }
 
-// Situation is what is true while the report is made; the record does not say it.
+// Situation describes what is true while the report is made; the record does not say it.
 type Situation struct {
 	Version    string // of Retort
 	Now        time.Time
@@ -64,7 +64,7 @@ type Situation struct {
 	Archives   time.Duration // before archives are deleted, from the newest entry of one on
 }
 
-// Options say what is reported.
+// Options describes what is reported.
 type Options struct {
 	From, To time.Time // From is in, To is not
 	Standard Standard
@@ -72,7 +72,7 @@ type Options struct {
 	Progress func(what string, entries int64)
 }
 
-// Report is what a record says of a period. Its JSON is of version 1; fields may come to it.
+// Report describes what a record says of a period. Its JSON is of version 1; fields may come to it.
 type Report struct {
 	Version    int           `json:"version"`
 	Standard   Standard      `json:"standard"`
@@ -91,7 +91,7 @@ type Report struct {
 	NotCovered []string      `json:"not_covered"`
 }
 
-// Retention is how long entries stay, and what there is of them.
+// Retention describes how long entries stay, and what there is of them.
 type Retention struct {
 	KeepDays     float64    `json:"keep_days"`    // 0: for ever
 	ArchiveDays  float64    `json:"archive_days"` // likewise
@@ -102,7 +102,7 @@ type Retention struct {
 	EntriesGone  int64      `json:"entries_deleted"`  // likewise
 }
 
-// Control is one of a standard.
+// Control represents one of a standard.
 type Control struct {
 	ID       string     `json:"id"`
 	Name     string     `json:"name"`
@@ -111,7 +111,7 @@ type Control struct {
 	Operator string     `json:"operator"` // what is left to whoever runs it
 }
 
-// Evidence is something that the record, or the settings, say.
+// Evidence represents something that the record, or the settings, say.
 type Evidence struct {
 	Says  string `json:"says"`
 	Query string `json:"query,omitempty"` // the command that lists what is behind it

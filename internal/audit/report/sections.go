@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// section is a part of a report as people read it. Everything in it is plain text, which
-// may come from anywhere: who writes it out escapes it.
+// section represents a part of a report as people read it. Everything in it is plain text, which may come from
+// anywhere: who writes it out escapes it.
 type section struct {
 	Title string
 	Text  []string
@@ -18,7 +18,7 @@ type section struct {
 	Query string // the command that lists what is behind it
 }
 
-// sections are the parts of a report, in order.
+// sections returns the parts of a report, in order.
 func (r *Report) sections() []section {
 	all := []section{r.totals(), r.calls(), r.risks(), r.violations(), r.approvals(), r.highRisk(), r.actions(), r.failures(), r.data(), r.access()}
 	all = append(all, r.changes()...)
@@ -37,7 +37,7 @@ func when(t *time.Time) string {
 
 func num(n int64) string { return fmt.Sprint(n) }
 
-// table is counts as rows; the frequent first, and how many are left out.
+// table returns counts as rows; the frequent first, and how many are left out.
 func table(all []Count) (rows [][]string) {
 	for i, c := range all {
 		if i == listed {

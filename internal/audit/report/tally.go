@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// Activity is what happened in the period.
+// Activity describes what happened in the period.
 type Activity struct {
 	Entries    int64            `json:"entries"`
 	First      *time.Time       `json:"first,omitempty"`
@@ -54,7 +54,7 @@ type Activity struct {
 	millis            float64 // of all executions that ended
 }
 
-// Action is a call that cannot be taken back.
+// Action represents a call that cannot be taken back.
 type Action struct {
 	At        time.Time `json:"at"`
 	Execution string    `json:"execution"`
@@ -63,19 +63,19 @@ type Action struct {
 	Approval  string    `json:"approval"` // "automatic", "person", or "not known" of entries of earlier versions
 }
 
-// Actions are the newest of some.
+// Actions holds the newest of some.
 type Actions struct {
 	Total int64    `json:"total"`
 	List  []Action `json:"list"`
 }
 
-// Count is how often something was.
+// Count describes how often something was.
 type Count struct {
 	Name  string `json:"name"`
 	Count int64  `json:"count"`
 }
 
-// Execution is one that is listed.
+// Execution represents one that is listed.
 type Execution struct {
 	ID        string    `json:"execution"`
 	At        time.Time `json:"at"`
@@ -85,20 +85,20 @@ type Execution struct {
 	Error     string    `json:"error,omitempty"`
 }
 
-// Executions are the newest of some.
+// Executions holds the newest of some.
 type Executions struct {
 	Total int64       `json:"total"`
 	List  []Execution `json:"list"`
 }
 
-// Change is something that is listed with when it was.
+// Change represents something that is listed with when it was.
 type Change struct {
 	At   time.Time `json:"at"`
 	What string    `json:"what"`
 	How  string    `json:"how,omitempty"`
 }
 
-// Approvals are questions to people, and what became of them.
+// Approvals holds questions to people, and what became of them.
 type Approvals struct {
 	Asked     int64    `json:"asked"`
 	Automatic int64    `json:"automatic"` // programs that the settings have approved
@@ -140,7 +140,7 @@ func newTally() *tally {
 	return t
 }
 
-// facts are those that a report counts.
+// facts holds those that a report counts.
 type facts struct {
 	Effect   string                 `json:"effect"`
 	DryRun   bool                   `json:"dry_run"`
@@ -348,7 +348,7 @@ func (t *tally) change(e *audit.Entry, f *facts) {
 	*list = append(newest(*list), c)
 }
 
-// newest is a list with room for one more.
+// newest returns a list with room for one more.
 func newest[T any](list []T) []T {
 	if len(list) < listed {
 		return list
@@ -356,7 +356,7 @@ func newest[T any](list []T) []T {
 	return slices.Delete(list, 0, 1)
 }
 
-// done is what was counted.
+// done returns what was counted.
 func (t *tally) done() Activity {
 	a := t.Activity
 	at := func(list *[]Count) []Count { return sorted(t.counts[list]) }
@@ -383,7 +383,7 @@ func (t *tally) done() Activity {
 	return a
 }
 
-// sorted are counts, the most frequent first.
+// sorted returns counts, the most frequent first.
 func sorted(m map[string]int64) []Count {
 	all := []Count{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {

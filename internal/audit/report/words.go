@@ -9,7 +9,7 @@ import (
 	"retort/internal/audit"
 )
 
-// levelOf is the word for a risk.
+// levelOf returns the word for a risk.
 func levelOf(risk *int) string {
 	switch {
 	case risk == nil:
@@ -80,17 +80,17 @@ func toolNamed(e *audit.Entry) string {
 	return toolOf(e)
 }
 
-// period are the flags of a query for the period of a report.
+// period returns the flags of a query for the period of a report.
 func (r *Report) period() string {
 	return " --since " + r.From.Format(time.RFC3339) + " --until " + r.To.Format(time.RFC3339)
 }
 
-// query is the command that lists entries of kinds in the period.
+// query returns the command that lists entries of kinds in the period.
 func (r *Report) query(flags string) string {
 	return strings.Join(strings.Fields("retort audit query "+flags+r.period()), " ")
 }
 
-// listing is counts in one line, at most some.
+// listing returns counts in one line, at most some.
 func listing(all []Count) string {
 	const most = 8
 	var parts []string
@@ -111,7 +111,7 @@ func total(all []Count) (n int64) {
 	return n
 }
 
-// named is the count of a name.
+// named returns the count of a name.
 func named(all []Count, name string) int64 {
 	for _, c := range all {
 		if c.Name == name {
@@ -121,7 +121,7 @@ func named(all []Count, name string) int64 {
 	return 0
 }
 
-// setting is the value of a setting in force; "not known" if it was not given.
+// setting returns the value of a setting in force; "not known" if it was not given.
 func (r *Report) setting(name string) string {
 	for _, s := range r.Settings {
 		if s.Name == name {
@@ -131,7 +131,7 @@ func (r *Report) setting(name string) string {
 	return "not known"
 }
 
-// seconds are a length of time as people say it.
+// seconds returns a length of time as people say it.
 func seconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	if d < time.Minute {

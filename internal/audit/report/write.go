@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// page is what is written for people.
+// page describes what is written for people.
 type page struct {
 	*Report
 	title    string
@@ -48,7 +48,7 @@ func (p *page) put(as func(string) string, format string, says ...string) {
 	fmt.Fprintf(p.out, format, args...)
 }
 
-// oneLine is a text without what is not seen, or would turn or end its line.
+// oneLine returns a text without what is not seen, or would turn or end its line.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
@@ -58,8 +58,8 @@ func oneLine(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// markdown is a text that Markdown takes for nothing else: no link, no HTML, no cell of a table, no
-// emphasis, no list.
+// markdown returns a text that Markdown takes for nothing else: no link, no HTML, no cell of a table, no emphasis, no
+// list.
 func markdown(s string) string {
 	if s == "-" { // nothing, in a cell
 		return s
@@ -97,7 +97,7 @@ func allDigits(rs []rune) bool {
 	return true
 }
 
-// cells are one row of a table in Markdown.
+// cells returns one row of a table in Markdown.
 func cells(row []string) string {
 	var b strings.Builder
 	for _, c := range row {
@@ -108,7 +108,7 @@ func cells(row []string) string {
 
 func dashes(row []string) string { return strings.Repeat("|---", len(row)) + "|" }
 
-// Period is that of the report, in words.
+// Period returns that of the report, in words.
 func (r *Report) Period() string {
 	return r.From.Format(time.RFC3339) + " up to " + r.To.Format(time.RFC3339) + ", the latter not included"
 }

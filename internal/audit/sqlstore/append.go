@@ -19,7 +19,7 @@ const (
 	closeOne  = "DELETE FROM opened WHERE chain = ? AND execution = ?"
 )
 
-// change is one statement of a transaction.
+// change represents one statement of a transaction.
 type change struct {
 	statement string
 	args      []any

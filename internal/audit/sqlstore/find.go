@@ -20,7 +20,7 @@ type condition struct {
 	empty  bool // one of values is the empty name, which not all indices have
 }
 
-// query is a filter translated to columns and numbers.
+// query represents a filter translated to columns and numbers.
 type query struct {
 	conditions []condition
 	where      string // what is asked besides

@@ -60,7 +60,7 @@ func (s *store) named(ctx context.Context, id int64) (string, error) {
 	return string(name), err
 }
 
-// querier is a pool, a connection or a transaction.
+// querier represents a pool, a connection or a transaction.
 type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }

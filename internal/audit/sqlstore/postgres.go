@@ -28,9 +28,8 @@ const writeTimeout = 30 * time.Second
 // sessionPollInterval is the interval between checks whether the server has ended a session.
 const sessionPollInterval = 20 * time.Millisecond
 
-// postgres is a database to which several engines write, each its own chain. An engine holds its
-// chain by an advisory lock of its connection, so the connection must be direct or through a pooler
-// in session mode.
+// postgres represents a database to which several engines write, each its own chain. An engine holds its chain by an
+// advisory lock of its connection, so the connection must be direct or through a pooler in session mode.
 type postgres struct {
 	where   string // without a password
 	owner   string

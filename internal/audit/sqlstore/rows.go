@@ -33,7 +33,7 @@ func list[T any](ctx context.Context, q interface {
 	return all, rows.Err()
 }
 
-// raw is a row with the numbers of its names.
+// raw represents a row with the numbers of its names.
 type raw struct {
 	audit.Row
 	chain                                          int64
@@ -205,8 +205,8 @@ func (s *store) page(ctx context.Context, q *query, lead int, before *audit.Plac
 // few is up to how many rows are counted to find out which condition has the fewest.
 const few = 4096
 
-// lead is the condition that the fewest rows fit, as far as that can be told quickly; -1 if
-// there are none. Its index is read, and the others are checked on what stands there.
+// lead returns the condition that the fewest rows fit, as far as that can be told quickly; -1 if there are none. Its
+// index is read, and the others are checked on what stands there.
 func (s *store) lead(ctx context.Context, q *query) (lead int, err error) {
 	able := q.indexed()
 	if able < 2 {
@@ -228,7 +228,7 @@ func (s *store) lead(ctx context.Context, q *query) (lead int, err error) {
 	return s.rarest(ctx, q.conditions[:able])
 }
 
-// rarest is the condition that the fewest of some rows fit, which chance picks.
+// rarest returns the condition that the fewest of some rows fit, which chance picks.
 func (s *store) rarest(ctx context.Context, of []condition) (lead int, err error) {
 	fits := make([]string, len(of))
 	var args []any
@@ -253,7 +253,7 @@ func (s *store) rarest(ctx context.Context, of []condition) (lead int, err error
 	return lead, err
 }
 
-// count is how many rows fit a condition, but no more than limit.
+// count returns how many rows fit a condition, but no more than limit.
 func (s *store) count(ctx context.Context, c condition, limit int64) (n int64, err error) {
 	statement := s.bound(s.counting(c.column))
 	for _, v := range c.values {

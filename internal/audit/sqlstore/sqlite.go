@@ -30,8 +30,8 @@ const (
 	notDatabase = 26 // SQLITE_NOTADB
 )
 
-// sqlite is one database file. Committed entries are in it or in PATH-wal, which SQLite moves into
-// the file from time to time.
+// sqlite represents one database file. Committed entries are in it or in PATH-wal, which SQLite moves into the file
+// from time to time.
 type sqlite struct {
 	path   string
 	owner  string

@@ -42,7 +42,7 @@ var ErrTaken = errors.New("another process writes it")
 // ErrNone means that there is no chain to continue.
 var ErrNone = errors.New("no chain was left there")
 
-// maxFiles is how many engines can share a folder.
+// maxFiles sets how many engines can share a folder.
 const maxFiles = 64
 
 // Open opens a store: "postgres://..." (or "postgresql://"), "sqlite:PATH" or a path. For a path

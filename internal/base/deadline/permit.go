@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// recheck is how often a Permit is asked for what goes on under it.
+// recheck sets how often a Permit is asked for what goes on under it.
 const recheck = 500 * time.Millisecond
 
 // WhilePermitted returns a context that ends when the Permit of ctx does, at most recheck later,

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Page is one HTML file.
+// Page represents one HTML file.
 type Page struct {
 	Title    string
 	Lead     []string // paragraphs
 	Sections []Section
 }
 
-// Section is a part of a page. Empty fields are omitted.
+// Section represents a part of a page. Empty fields are omitted.
 type Section struct {
 	Title string
 	Text  []string // paragraphs
@@ -25,13 +25,13 @@ type Section struct {
 	Table Table
 }
 
-// Bar is a row of stacked parts.
+// Bar represents a row of stacked parts.
 type Bar struct {
 	Name  string
 	Parts []Part
 }
 
-// Part is a named length. Parts of the same name have the same colour within a section.
+// Part represents a named length. Parts of the same name have the same colour within a section.
 type Part struct {
 	Name   string
 	Length float64

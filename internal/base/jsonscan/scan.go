@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Kind is the kind of a piece of JSON.
+// Kind represents the kind of a piece of JSON.
 type Kind uint8
 
 // The kinds of pieces.
@@ -25,7 +25,7 @@ const (
 // MaxDepth sets how many containers may be nested.
 const MaxDepth = 1000
 
-// Error says why the input is not valid JSON, and where.
+// Error describes why the input is not valid JSON, and where.
 type Error struct {
 	At       int64 // bytes before
 	What     string
@@ -248,7 +248,7 @@ func (s *Scanner) literal(p []byte) (n int) {
 	return n
 }
 
-// number is the state of reading a number.
+// number represents the state of reading a number.
 type number uint8
 
 const (

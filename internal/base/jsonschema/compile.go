@@ -24,7 +24,7 @@ type compiler struct {
 	patterns int // what is left for them
 }
 
-// pending is a reference that is resolved when its schema is made.
+// pending represents a reference that is resolved when its schema is made.
 type pending struct {
 	ref  string
 	home *origin
@@ -195,7 +195,7 @@ func (b *builder) groups(n *node) {
 	}
 }
 
-// group is the subject of a keyword.
+// group represents the subject of a keyword.
 type group uint8
 
 const (

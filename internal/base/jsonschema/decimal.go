@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// decimal is digits × 10^exp, exactly. The digits begin and end with another
-// digit than 0; zero has none.
+// decimal represents digits × 10^exp, exactly. The digits begin and end with another digit than 0; zero has none.
 type decimal struct {
 	negative bool
 	digits   string

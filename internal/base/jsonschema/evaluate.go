@@ -210,7 +210,7 @@ func (e *evaluation) equal(a, b any) bool {
 	return a == b
 }
 
-// evaluated is the set of properties and items of one value that schemas have evaluated, for
+// evaluated represents the set of properties and items of one value that schemas have evaluated, for
 // unevaluatedProperties and unevaluatedItems.
 type evaluated struct {
 	allProperties bool

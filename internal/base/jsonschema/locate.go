@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// place is a subschema in the document and the resource it belongs to.
+// place represents a subschema in the document and the resource it belongs to.
 type place struct {
 	doc  any
 	home *origin
 }
 
-// origin is the start of a resource, to which its references are relative.
+// origin represents the start of a resource, to which its references are relative.
 type origin struct {
 	base     *url.URL
 	draft    int
@@ -61,7 +61,7 @@ func since(keyword string) int {
 	return 4
 }
 
-// shape says where the subschemas of a keyword are.
+// shape describes where the subschemas of a keyword are.
 type shape uint8
 
 const (

@@ -2,8 +2,8 @@ package jsonschema
 
 import "encoding/json"
 
-// node is one compiled subschema. Rare rules are behind pointers, because most nodes have a type
-// and little else.
+// node represents one compiled subschema. Rare rules are behind pointers, because most nodes have a type and little
+// else.
 type node struct {
 	resource  *resource
 	never     bool  // the schema false
@@ -96,7 +96,7 @@ type dynamicRef struct {
 
 type unevaluatedRules struct{ properties, items *node }
 
-// resource is a part of the document with its own identifier.
+// resource represents a part of the document with its own identifier.
 type resource struct {
 	place     place
 	anchors   map[string]place // names of both kinds of anchors
@@ -140,7 +140,7 @@ func (n *enum) has(e *evaluation, v any) bool {
 	return false
 }
 
-// types is a set of type names.
+// types represents a set of type names.
 type types uint8
 
 const (

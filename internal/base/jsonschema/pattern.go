@@ -8,7 +8,7 @@ import (
 // maxPatterns bounds the size of all compiled patterns of a schema, in instructions.
 const maxPatterns = 200_000
 
-// pattern is a regular expression. re is nil if Go cannot express it.
+// pattern represents a regular expression. re is nil if Go cannot express it.
 type pattern struct {
 	source string
 	re     *regexp.Regexp

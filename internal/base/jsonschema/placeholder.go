@@ -42,7 +42,7 @@ type maker struct {
 	made int
 }
 
-// value is a value that fits s, or null where it would become too large.
+// value returns a value that fits s, or null where it would become too large.
 func (m *maker) value(s any, depth int) any {
 	if m.made++; m.made > placeholderValues || depth > placeholderDepth {
 		return nil
@@ -106,7 +106,7 @@ func (m *maker) whole(o map[string]any) map[string]any {
 	return nil // it leads in a circle
 }
 
-// first is the first choice that is more than null.
+// first returns the first choice that is more than null.
 func first(of []any) any {
 	for _, s := range of {
 		if o, ok := s.(map[string]any); ok && o["type"] != "null" {
@@ -116,7 +116,7 @@ func first(of []any) any {
 	return nil
 }
 
-// members is how many properties s adds.
+// members returns how many properties s adds.
 func members(s any) int {
 	o, _ := s.(map[string]any)
 	properties, _ := o["properties"].(map[string]any)
@@ -169,8 +169,7 @@ func (m *maker) follow(ref string) any {
 	return nil
 }
 
-// kindOf is the type that a value is made of: the first that is not null, or what
-// the keywords speak of.
+// kindOf returns the type that a value is made of: the first that is not null, or what the keywords speak of.
 func kindOf(o map[string]any) string {
 	switch t := o["type"].(type) {
 	case string:

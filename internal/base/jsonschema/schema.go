@@ -29,13 +29,13 @@ const (
 	maxDepth   = 4_000
 )
 
-// Schema is a compiled schema. It never changes, so anybody may use it at once.
+// Schema represents a compiled schema. It never changes, so anybody may use it at once.
 type Schema struct {
 	root    *node
 	dynamic bool // there is a reference that depends on how it was reached
 }
 
-// Formats says how strings of a format are checked, by the name of the format.
+// Formats describes how strings of a format are checked, by the name of the format.
 type Formats map[string]func(string) error
 
 // Compile reads a schema and asserts no format. It fails for what is not a
@@ -107,8 +107,7 @@ func (s *Schema) violations(value any) []Violation {
 	return e.found
 }
 
-// Properties are the names that the schema of an object has properties for,
-// also through references, sorted.
+// Properties returns the names that the schema of an object has properties for, also through references, sorted.
 func (s *Schema) Properties() []string {
 	var names []string
 	n := s.root

@@ -43,7 +43,7 @@ const (
 	False                Keyword = "false"                // nil; nil: the schema false
 )
 
-// Violation is one way in which a value does not fit.
+// Violation represents one way in which a value does not fit.
 type Violation struct {
 	Path      []string // names and indexes from the value's root; don't change it
 	Keyword   Keyword
@@ -53,13 +53,13 @@ type Violation struct {
 	Err       error
 }
 
-// Types are the names that Type wants, else nil.
+// Types returns the names that Type wants, else nil.
 func (v *Violation) Types() []string {
 	names, _ := v.Want.([]string)
 	return names
 }
 
-// Values are those that Enum wants, else nil.
+// Values returns those that Enum wants, else nil.
 func (v *Violation) Values() []any {
 	values, _ := v.Want.([]any)
 	return values

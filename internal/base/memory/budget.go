@@ -29,7 +29,7 @@ const (
 	piecewise = 32 << 20  // bytes that the transformation of an answer takes that is never in memory as a whole
 )
 
-// Budget is what all answers of an engine may take. It is safe for concurrent use.
+// Budget describes what all answers of an engine may take. It is safe for concurrent use.
 type Budget struct {
 	limit  int64
 	fresh  *Pool // answers as they have arrived, by server
@@ -64,10 +64,10 @@ func New(limit int64) *Budget {
 // share returns a pool of which each owner has a quarter.
 func share(total int64) *Pool { return NewPool(total, total/4) }
 
-// Limit is what the engine may take, in bytes.
+// Limit returns what the engine may take, in bytes.
 func (b *Budget) Limit() int64 { return b.limit }
 
-// Fresh is where answers are counted as they arrive, by server.
+// Fresh returns where answers are counted as they arrive, by server.
 func (b *Budget) Fresh() *Pool { return b.fresh }
 
 // Waits reports whether anybody waits for memory.
@@ -163,7 +163,7 @@ func (b *Budget) transform(ctx context.Context, owner string, n int64, long bool
 	return w, nil
 }
 
-// work is what a transformation holds.
+// work describes what a transformation holds.
 type work struct {
 	bytes *Hold
 	owner string
@@ -214,8 +214,8 @@ func (w *work) Yield(ctx context.Context) error {
 }
 
 const (
-	// afterBurst is how long after large answers memory is given back to the system, and
-	// betweenReclaims how long after the last time.
+	// afterBurst sets how long after large answers memory is given back to the system, and betweenReclaims how long
+	// after the last time.
 	afterBurst      = time.Second
 	betweenReclaims = 5 * time.Second
 )

@@ -10,8 +10,8 @@ import (
 // unknown is the limit where neither a control group nor the system tells one.
 const unknown = 1 << 30
 
-// Auto is the memory that an engine may take on this machine, in bytes: half of what the control
-// group of this process may have, or else a quarter of the machine's.
+// Auto returns the memory that an engine may take on this machine, in bytes: half of what the control group of this
+// process may have, or else a quarter of the machine's.
 func Auto() int64 {
 	read := func(name string) string {
 		text, _ := os.ReadFile(name)
@@ -46,8 +46,8 @@ func firstField(s string) string {
 	return ""
 }
 
-// groupLimit is the smallest limit of memory of the control groups that this process is in, of
-// version 1 and 2; 0 if there is none.
+// groupLimit returns the smallest limit of memory of the control groups that this process is in, of version 1 and 2;
+// 0 if there is none.
 func groupLimit(read func(name string) string) (least int64) {
 	groups, mounts := read("/proc/self/cgroup"), read("/proc/self/mountinfo")
 	for _, line := range strings.Split(groups, "\n") {
@@ -66,7 +66,7 @@ func groupLimit(read func(name string) string) (least int64) {
 	return least
 }
 
-// mount is where a hierarchy of control groups is, and which group is its root there.
+// mount describes where a hierarchy of control groups is, and which group is its root there.
 type mount struct{ root, at string }
 
 // mountOf finds the hierarchy of the memory controller of version 1, or that of version 2, in
@@ -94,7 +94,7 @@ func hasWord(list, word string) bool {
 	return false
 }
 
-// along is the smallest limit of a group and of those that it is in, as far as they are mounted.
+// along returns the smallest limit of a group and of those that it is in, as far as they are mounted.
 func along(m mount, group, file string, read func(name string) string) (least int64) {
 	if m.at == "" {
 		return 0
@@ -111,7 +111,7 @@ func along(m mount, group, file string, read func(name string) string) (least in
 	}
 }
 
-// smaller is the smaller one of two limits, of which 0 is none.
+// smaller returns the smaller one of two limits, of which 0 is none.
 func smaller(a, b int64) int64 {
 	if a == 0 || b > 0 && b < a {
 		return b

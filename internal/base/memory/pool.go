@@ -40,7 +40,7 @@ func NewPool(total, share int64) *Pool {
 	return &Pool{total: total, share: min(max(share, 1), total), owners: map[string]int64{}, queues: map[string][]*waiter{}}
 }
 
-// Hold is a part of a Pool. A nil Hold is a part of nothing.
+// Hold represents a part of a Pool. A nil Hold is a part of nothing.
 type Hold struct {
 	pool  *Pool
 	owner string
@@ -101,7 +101,7 @@ func (p *Pool) Force(owner string, n int64) *Hold {
 	return p.hold(owner, n)
 }
 
-// Used is what is held at the moment.
+// Used returns what is held at the moment.
 func (p *Pool) Used() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// direct is a child of this process with its group: on Unix the process group that it
-// leads, on Windows its job.
+// direct represents a child of this process with its group: on Unix the process group that it leads, on Windows its
+// job.
 type direct struct {
 	cmd   *exec.Cmd
 	group group

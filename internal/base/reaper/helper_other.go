@@ -50,7 +50,7 @@ func (s *system) start(cmd *exec.Cmd) (tree, error) {
 	return watchedTree{d, s}, nil
 }
 
-// watchedTree is a child whose group the helper watches.
+// watchedTree represents a child whose group the helper watches.
 type watchedTree struct {
 	*direct
 	system *system

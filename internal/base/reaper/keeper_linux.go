@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// keeperPatience is how long a new keeper has to start its child. It is for programs
-	// that embed the engine and don't call Serve.
+	// keeperPatience sets how long a new keeper has to start its child. It is for programs that embed the engine and
+	// don't call Serve.
 	keeperPatience = time.Minute
-	// stopPatience is how long a keeper has to kill everything. A keeper that something has
-	// stopped is then killed itself, and this process kills what it adopts.
+	// stopPatience sets how long a keeper has to kill everything. A keeper that something has stopped is then killed
+	// itself, and this process kills what it adopts.
 	stopPatience = 10 * time.Second
 )
 
-// kept is a child behind a keeper.
+// kept represents a child behind a keeper.
 type kept struct {
 	keeper *exec.Cmd
 	engine *os.File // this end of the socket to the keeper

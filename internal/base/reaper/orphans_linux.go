@@ -93,7 +93,7 @@ func killOrphans(begun uint64) {
 	}
 }
 
-// sweepInterval is how often zombies are looked for that nobody waits for.
+// sweepInterval sets how often zombies are looked for that nobody waits for.
 const sweepInterval = 10 * time.Second
 
 // sweep begins to reap adopted children, if this process adopts orphans.

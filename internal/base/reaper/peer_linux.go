@@ -13,7 +13,7 @@ import (
 // ErrNoTerminal is the error of CheckTerminal for a process that no person can type into.
 var ErrNoTerminal = errors.New("a yes is given in a terminal, and the process that answers is in the foreground of none")
 
-// Peer is the process at the other end of a socket.
+// Peer represents the process at the other end of a socket.
 type Peer struct {
 	UID int // its effective user
 	handle

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stat is what /proc/PID/stat says of a process.
+// Stat describes what /proc/PID/stat says of a process.
 type Stat struct {
 	PID, Parent, Group, Session int
 	Terminal                    int // device number of the controlling terminal; 0 means none

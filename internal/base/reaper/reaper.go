@@ -101,14 +101,14 @@ func (r *Reaper) processes() []*Process {
 	return live
 }
 
-// Process is a running child with everything that it has started.
+// Process represents a running child with everything that it has started.
 type Process struct {
 	tree  tree
 	done  chan struct{} // closed when nothing is left
 	state string
 }
 
-// tree is a child and what descends from it, as far as the system can tell.
+// tree represents a child and what descends from it, as far as the system can tell.
 type tree interface {
 	pid() int
 	// stop asks all of it to end, and has what is left killed after grace. It may return

@@ -17,20 +17,20 @@ import (
 // engineFD is the descriptor of the keeper's socket to the engine.
 const engineFD = 3
 
-// order is the first message to a keeper: what to start. The fields are bytes because
-// paths, arguments and variables need not be UTF-8.
+// order represents the first message to a keeper: what to start. The fields are bytes because paths, arguments and
+// variables need not be UTF-8.
 type order struct {
 	Engine    int // the process id of the engine
 	Path, Dir []byte
 	Args, Env [][]byte
 }
 
-// request is every later message to a keeper.
+// request represents every later message to a keeper.
 type request struct {
 	Stop time.Duration // asks everything to end, and kills what is left after that time
 }
 
-// report is a message from a keeper.
+// report represents a message from a keeper.
 type report struct {
 	PID   int                 // the child, which has been started
 	Errno syscall.Errno       // why it could not be
@@ -63,7 +63,7 @@ func Serve() {
 	_ = out.Encode(report{Gone: true})
 }
 
-// keeper is the parent of one child and of all its orphans.
+// keeper represents the parent of one child and of all its orphans.
 type keeper struct {
 	leader  int
 	reaping sync.Mutex              // held to reap, and to signal children: their numbers stay theirs meanwhile

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// group is the process group that a child leads.
+// group represents the process group that a child leads.
 type group struct{ pgid int }
 
 func newGroup(cmd *exec.Cmd) (group, error) { return group{cmd.Process.Pid}, nil }

@@ -19,9 +19,8 @@ func prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr.HideWindow = true
 }
 
-// group is the job that a child belongs to with all that it starts. The system
-// ends the job when its last handle is closed, which the death of this process
-// does too.
+// group represents the job that a child belongs to with all that it starts. The system ends the job when its last
+// handle is closed, which the death of this process does too.
 type group struct{ job windows.Handle }
 
 func newGroup(cmd *exec.Cmd) (group, error) {

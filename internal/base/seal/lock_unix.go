@@ -16,7 +16,7 @@ func Lock(path string, patience time.Duration) (unlock func(), err error) {
 	return lock(path, syscall.LOCK_EX, patience)
 }
 
-// Share is Lock for those who may have the lock together, but not beside one of Lock.
+// Share returns Lock for those who may have the lock together, but not beside one of Lock.
 func Share(path string, patience time.Duration) (unlock func(), err error) {
 	return lock(path, syscall.LOCK_SH, patience)
 }

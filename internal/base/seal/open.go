@@ -37,7 +37,7 @@ func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// Open is OpenFile for reading.
+// Open returns OpenFile for reading.
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
 
 // ReadFile reads a file of the data directory as OpenFile opens it. A file of more than most bytes is an error.
@@ -63,7 +63,7 @@ func Regular(path string) error {
 	return nil
 }
 
-// OpenIn is OpenFile in a root, whose rules for links hold.
+// OpenIn returns OpenFile in a root, whose rules for links hold.
 func OpenIn(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := root.OpenFile(name, flag|nonBlocking, perm)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 const keySize = 32
 
-// ReadKey is the key that is there; an error is also a file that is none.
+// ReadKey returns the key that is there; an error is also a file that is none.
 func ReadKey(path string) ([]byte, error) {
 	key, err := ReadFile(path, 1<<10)
 	if err == nil && len(key) != keySize {
@@ -25,8 +25,7 @@ func ReadKey(path string) ([]byte, error) {
 	return key, err
 }
 
-// Key is the key that is there, or a new one. Of several processes that make one at
-// once, all get the same.
+// Key returns the key that is there, or a new one. Of several processes that make one at once, all get the same.
 func Key(path string) ([]byte, error) {
 	if key, err := ReadKey(path); err == nil || !errors.Is(err, os.ErrNotExist) {
 		return key, err
@@ -44,7 +43,7 @@ func Key(path string) ([]byte, error) {
 	return ReadKey(path)
 }
 
-// Code is what parts are sealed with.
+// Code returns what parts are sealed with.
 func Code(key []byte, parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, key)
 	for _, part := range parts {

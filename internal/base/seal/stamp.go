@@ -5,10 +5,10 @@ import (
 	"os"
 )
 
-// Stamp tells whether a file is another one than before. The zero value is that of no file.
+// Stamp describes whether a file is another one than before. The zero value is that of no file.
 type Stamp struct{ info fs.FileInfo }
 
-// StampOf is the stamp of a file as it is now.
+// StampOf returns the stamp of a file as it is now.
 func StampOf(path string) Stamp {
 	info, err := os.Stat(path)
 	if err != nil {

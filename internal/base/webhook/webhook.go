@@ -28,14 +28,14 @@ const (
 	skew      = 5 * time.Minute  // between the clocks of both sides
 )
 
-// Endpoint is an address with the secret that both sides sign with. It is safe for concurrent use.
+// Endpoint represents an address with the secret that both sides sign with. It is safe for concurrent use.
 type Endpoint struct {
 	url    string
 	secret []byte
 	client *http.Client
 }
 
-// Response is the answer of an address. Its body is cut at 64 KiB.
+// Response represents the answer of an address. Its body is cut at 64 KiB.
 type Response struct {
 	Status int
 	Header http.Header

@@ -23,7 +23,7 @@ const (
 	Project Scope = "project"
 )
 
-// Client is a program that has MCP servers in a file.
+// Client represents a program that has MCP servers in a file.
 type Client struct {
 	Name  string // as in "retort install cursor"
 	Title string // as its maker writes it
@@ -43,7 +43,7 @@ func (c *Client) off(whole map[string]any, name string) bool {
 	return c.disabled != nil && c.disabled(whole, name)
 }
 
-// place is where a client has servers. Of several files the first that is there counts.
+// place describes where a client has servers. Of several files the first that is there counts.
 type place struct {
 	scope Scope
 	files []string // patterns: "{home}/.cursor/mcp.json"; a * stands for any one folder
@@ -52,7 +52,7 @@ type place struct {
 	readOnly bool
 }
 
-// Environment is what paths depend on.
+// Environment describes what paths depend on.
 type Environment struct {
 	GOOS     string // as runtime.GOOS
 	Getenv   func(string) string
@@ -60,7 +60,7 @@ type Environment struct {
 	Dir      string // of the project, absolute
 }
 
-// Find is the client of a name, or an error that lists all.
+// Find returns the client of a name, or an error that lists all.
 func Find(name string) (*Client, error) {
 	all := Table()
 	known := make([]string, len(all))
@@ -77,7 +77,7 @@ func Find(name string) (*Client, error) {
 	return nil, err.WithHint("known are %s", strings.Join(known, ", "))
 }
 
-// root is a directory that patterns begin with.
+// root returns a directory that patterns begin with.
 func (e Environment) root(name string) string {
 	or := func(variable string, fallback ...string) string {
 		if dir := e.Getenv(variable); dir != "" && filepath.IsAbs(dir) {
@@ -119,8 +119,7 @@ func (e Environment) root(name string) string {
 	return e.UserHome
 }
 
-// paths are the files that a place's patterns name; those that are there, or the
-// first one, which may come to be.
+// paths returns the files that a place's patterns name; those that are there, or the first one, which may come to be.
 func (e Environment) paths(p place) []string {
 	var found []string
 	for _, pattern := range p.files {
@@ -138,7 +137,7 @@ func (e Environment) paths(p place) []string {
 	return found
 }
 
-// first is the file of a place that is there, else the one that would be made.
+// first returns the file of a place that is there, else the one that would be made.
 func (e Environment) first(p place) string {
 	if found := e.paths(p); len(found) > 0 {
 		return found[0]
@@ -147,7 +146,7 @@ func (e Environment) first(p place) string {
 	return filepath.Join(e.root(name), filepath.FromSlash(rest))
 }
 
-// others are the keys down to the servers of other projects than this one, sorted by project.
+// others returns the keys down to the servers of other projects than this one, sorted by project.
 func (e Environment) others(c *Client, p place, src []byte) (all [][]string) {
 	n := slices.Index(p.at, "{dir}")
 	whole, err := c.format.decode(src)
@@ -174,8 +173,8 @@ func there(file string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// keys are those down to the servers of a place in a file. For a part of a person's
-// file that is a project's, it is the part of the nearest folder that has servers.
+// keys returns those down to the servers of a place in a file. For a part of a person's file that is a project's, it
+// is the part of the nearest folder that has servers.
 func (e Environment) keys(c *Client, p place, src []byte) []string {
 	n := slices.Index(p.at, "{dir}")
 	if n < 0 {

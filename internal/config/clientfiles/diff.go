@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// diff is what changes in a file, with three lines around: all of it in one piece,
-// since an edit is in one place, or in two that are seldom far apart.
+// diff returns what changes in a file, with three lines around: all of it in one piece, since an edit is in one
+// place, or in two that are seldom far apart.
 func diff(name string, before, after []byte) string {
 	a, b := lines(before), lines(after)
 	from := 0

@@ -14,7 +14,7 @@ import (
 	"retort/internal/core"
 )
 
-// meaning is what a field of a client's entry says.
+// meaning describes what a field of a client's entry says.
 type meaning uint8
 
 const (
@@ -41,7 +41,7 @@ const (
 	ofDeny                      // tools that are not offered
 )
 
-// entry is a server as our file has it.
+// entry represents a server as our file has it.
 type entry struct {
 	kind     string // "", "stdio", "http", "sse"
 	command  string
@@ -58,7 +58,7 @@ type entry struct {
 	extra    map[string]any
 }
 
-// json is the entry as it is written.
+// json returns the entry as it is written.
 func (e entry) json() (json.RawMessage, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -112,7 +112,7 @@ func (e entry) transport() string {
 	return "http or sse"
 }
 
-// reading is one entry on its way from a client's shape to ours.
+// reading represents one entry on its way from a client's shape to ours.
 type reading struct {
 	client *Client
 	t      *translator
@@ -214,7 +214,7 @@ var meansElse = []string{
 	"allow", "deny", "includeTools", "excludeTools", "enabled_tools", "disabled_tools", "available_tools", "disabledTools",
 }
 
-// plain is a scalar as text.
+// plain returns a scalar as text.
 func (r *reading) plain(key string, v any) string {
 	switch v := v.(type) {
 	case string:
@@ -265,7 +265,7 @@ func (r *reading) headers(key string, v any) {
 	r.into(&r.e.headers, key, v, t.text)
 }
 
-// reference is a variable where a client has its bare name.
+// reference returns a variable where a client has its bare name.
 func reference(name string) string {
 	if variable.FindString(name) == name {
 		return "${" + name + "}"
@@ -359,7 +359,7 @@ func (r *reading) settle() {
 	}
 }
 
-// badName says why a server's name would spoil our file.
+// badName returns why a server's name would spoil our file.
 func badName(name string) string {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -378,8 +378,8 @@ func isText(s string) bool {
 	return strings.ToValidUTF8(s, "") == s && !strings.ContainsRune(s, '\ufffd')
 }
 
-// ourselves says whether an entry starts Retort, or is the one that install writes, also with other
-// arguments than it was written with.
+// ourselves reports whether an entry starts Retort, or is the one that install writes, also with other arguments than
+// it was written with.
 func (e entry) ourselves(name string) bool {
 	ours := name == ourName && slices.Contains(e.args, "serve") && slices.Contains(e.args, "--config")
 	return e.command != "" && (ours || config.IsRetort(e.command, e.args))
@@ -387,7 +387,7 @@ func (e entry) ourselves(name string) bool {
 
 var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|auth|credential|cookie`)
 
-// secrets are the values that look like credentials and are written out.
+// secrets returns the values that look like credentials and are written out.
 func (e entry) secrets() []string {
 	var found []string
 	for _, m := range []map[string]string{e.env, e.headers} {

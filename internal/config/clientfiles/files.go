@@ -16,7 +16,7 @@ import (
 	"retort/internal/core"
 )
 
-// file is a configuration file as it was read.
+// file represents a configuration file as it was read.
 type file struct {
 	path   string // as it is named to people
 	target string // behind links

@@ -21,7 +21,7 @@ type format interface {
 	decode(src []byte) (map[string]any, error)
 }
 
-// member is one entry of an object of servers.
+// member represents one entry of an object of servers.
 type member struct {
 	Name  string          `json:"name"`
 	Value json.RawMessage `json:"value"`
@@ -34,14 +34,14 @@ const (
 	maxDepth = 200      // of brackets
 )
 
-// change is what goes out of one object of servers, and what goes in.
+// change describes what goes out of one object of servers, and what goes in.
 type change struct {
 	at, out []string
 	in      []member
 }
 
-// edited is what edit makes of src, if reading it back shows that the right members
-// went and came, and that nothing else did.
+// edited returns what edit makes of src, if reading it back shows that the right members went and came, and that
+// nothing else did.
 func edited(f format, src []byte, at, out []string, in []member) ([]byte, error) {
 	return editedAll(f, src, []change{{at, out, in}})
 }
@@ -96,8 +96,7 @@ func replaced(whole map[string]any, c change) (map[string]any, error) {
 	return whole, nil
 }
 
-// within is a copy of whole of which the object below the keys at, which is there then, may
-// be changed.
+// within returns a copy of whole of which the object below the keys at, which is there then, may be changed.
 func within(whole map[string]any, at []string) (all, object map[string]any) {
 	all = maps.Clone(whole)
 	if all == nil {
@@ -150,7 +149,7 @@ func sameJSON(a, b any) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// object is the object below the keys at of a decoded file, nil if there is none.
+// object returns the object below the keys at of a decoded file, nil if there is none.
 func object(whole map[string]any, at []string) (map[string]any, error) {
 	for i, key := range at {
 		value, there := whole[key]
@@ -189,7 +188,7 @@ func tooDeep(src []byte) error {
 	return nil
 }
 
-// newline is how a file ends its lines.
+// newline returns how a file ends its lines.
 func newline(src []byte) string {
 	if bytes.Contains(src, []byte("\r\n")) {
 		return "\r\n"
@@ -197,7 +196,7 @@ func newline(src []byte) string {
 	return "\n"
 }
 
-// compact is a value as JSON in one line, without escapes that only HTML needs.
+// compact returns a value as JSON in one line, without escapes that only HTML needs.
 func compact(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -208,7 +207,7 @@ func compact(v any) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// ordered is an object as JSON, its keys as people write them: a command first.
+// ordered returns an object as JSON, its keys as people write them: a command first.
 func ordered(o map[string]any) (json.RawMessage, error) {
 	b := []byte("{")
 	for i, key := range sortedKeys(o) {
@@ -228,12 +227,12 @@ func ordered(o map[string]any) (json.RawMessage, error) {
 	return append(b, '}'), nil
 }
 
-// lineStart is where the line with the byte at offset begins.
+// lineStart returns where the line with the byte at offset begins.
 func lineStart(src []byte, offset int) int {
 	return bytes.LastIndexByte(src[:offset], '\n') + 1
 }
 
-// lineEnd is where the line after the one with the byte at offset begins.
+// lineEnd returns where the line after the one with the byte at offset begins.
 func lineEnd(src []byte, offset int) int {
 	if i := bytes.IndexByte(src[offset:], '\n'); i >= 0 {
 		return offset + i + 1
@@ -241,7 +240,7 @@ func lineEnd(src []byte, offset int) int {
 	return len(src)
 }
 
-// span is a part of a file: src[from:to].
+// span represents a part of a file: src[from:to].
 type span struct{ from, to int }
 
 // cut takes spans out of src and puts text in at an offset that lies in none of them.

@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// State is what becomes of a server.
+// State describes what becomes of a server.
 type State string
 
 // The states of a server.
@@ -24,7 +24,7 @@ const (
 	Left   State = "left"   // it stays where it is; Reason says why
 )
 
-// Server is one server of a client and what becomes of it.
+// Server represents one server of a client and what becomes of it.
 type Server struct {
 	Name      string   `json:"name"`
 	As        string   `json:"as,omitempty"` // its name in our file, if it is another
@@ -42,14 +42,14 @@ type Server struct {
 	at    []string
 }
 
-// Broken is a file that cannot be read, or has no servers in a shape that is known.
+// Broken represents a file that cannot be read, or has no servers in a shape that is known.
 type Broken struct {
 	Client string `json:"client"`
 	File   string `json:"file"`
 	Error  string `json:"error"`
 }
 
-// Imported is what an import has done, or would do.
+// Imported describes what an import has done, or would do.
 type Imported struct {
 	File     string   `json:"file"` // ours
 	Changed  bool     `json:"changed"`
@@ -59,7 +59,7 @@ type Imported struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// ImportOptions say what to import, and where to.
+// ImportOptions describes what to import, and where to.
 type ImportOptions struct {
 	From    string // a client's name; empty = all
 	Project bool   // the project's servers instead of the person's own
@@ -110,8 +110,8 @@ func Import(e Environment, o ImportOptions) (*Imported, error) {
 	return result, e.merge(result, scopeOf(o.Project), false)
 }
 
-// elsewhere are the servers that a person has for other projects, in one file. They are only
-// named: in those projects they can be imported.
+// elsewhere returns the servers that a person has for other projects, in one file. They are only named: in those
+// projects they can be imported.
 func (e Environment) elsewhere(c *Client, p place, path string) (all []Server) {
 	if !slices.Contains(p.at, "{dir}") {
 		return nil
@@ -157,7 +157,7 @@ func lock(home string, dry bool) (func(), error) {
 	return unlock, nil
 }
 
-// servers are those of one place of a client in one file.
+// servers returns those of one place of a client in one file.
 func (e Environment) servers(c *Client, p place, path string) ([]Server, error) {
 	f, err := e.open(path, p.scope)
 	if err != nil || !f.exists {
@@ -206,7 +206,7 @@ func (c *Client) servers(e Environment, f file, at []string) ([]Server, error) {
 	return list, nil
 }
 
-// inputs are the values that VS Code asks for.
+// inputs returns the values that VS Code asks for.
 func (c *Client) inputs(whole map[string]any) []input {
 	items, _ := whole["inputs"].([]any)
 	var list []input
@@ -265,7 +265,7 @@ func (e Environment) merge(result *Imported, scope Scope, keepAll bool) error {
 	return f.write(src)
 }
 
-// name is the server's name in our file.
+// name returns the server's name in our file.
 func (s *Server) name() string {
 	if s.As != "" {
 		return s.As

@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// InstallOptions say how Retort is put into a client.
+// InstallOptions describes how Retort is put into a client.
 type InstallOptions struct {
 	Client  string
 	Project bool     // into the project's file instead of the person's own
@@ -23,7 +23,7 @@ type InstallOptions struct {
 	DryRun  bool
 }
 
-// Installed is what an install or an uninstall has done, or would do.
+// Installed describes what an install or an uninstall has done, or would do.
 type Installed struct {
 	Client  string `json:"client"`
 	File    string `json:"file"` // the client's
@@ -41,7 +41,7 @@ type Installed struct {
 	Diff     string   `json:"diff,omitempty"` // of a dry run; credentials that are seen as such are left out
 }
 
-// Kept is a server that is in the client's file besides Retort, and why.
+// Kept represents a server that is in the client's file besides Retort, and why.
 type Kept struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
@@ -49,7 +49,7 @@ type Kept struct {
 
 const ourName = "retort"
 
-// installing is an install on its way.
+// installing represents an install on its way.
 type installing struct {
 	Environment
 	InstallOptions
@@ -153,7 +153,7 @@ func (in *installing) warn() {
 	}
 }
 
-// installed says whether Retort is in the file.
+// installed reports whether Retort is in the file.
 func (in *installing) installed() (bool, error) {
 	members, err := in.client.format.members(in.file.src, in.at[0])
 	if err != nil {
@@ -169,7 +169,7 @@ func (c *Client) isOurs(m member) bool {
 	return m.Name == ourName && wrong == "" && e.ourselves(m.Name)
 }
 
-// moving are the servers that go into our file. Those that stay are in the result.
+// moving returns the servers that go into our file. Those that stay are in the result.
 func (in *installing) moving() ([]Server, error) {
 	if other, err := in.open(in.Out, in.scope); err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func (in *installing) moving() ([]Server, error) {
 	return moved, nil
 }
 
-// plan is what becomes of the client's file.
+// plan returns what becomes of the client's file.
 func (in *installing) plan(moved []Server) (step, []byte, error) {
 	value, err := ordered(in.client.entry(in.Command, in.Args))
 	if err != nil {
@@ -266,7 +266,7 @@ func (in *installing) ours(src []byte, at, out []string, value json.RawMessage) 
 	return out, []member{{Name: ourName, Value: value}}, nil
 }
 
-// masked is a file without the credentials of the servers that go.
+// masked returns a file without the credentials of the servers that go.
 func (in *installing) masked(src []byte, servers []Server) []byte {
 	for _, s := range servers {
 		src = mask(src, s.entry.secrets())
@@ -327,7 +327,7 @@ func Uninstall(e Environment, o InstallOptions) (*Installed, error) {
 	return in.result, err
 }
 
-// starting are the entries of a file that start Retort, by name.
+// starting returns the entries of a file that start Retort, by name.
 func (in *installing) starting(src []byte) (list []string, err error) {
 	for _, at := range in.at {
 		members, err := in.client.format.members(src, at)
@@ -353,7 +353,7 @@ func (in *installing) isInstalled(m member, s step) bool {
 	return m.Name == ourName && s.Command != "" && e.command == s.Command && slices.Contains(e.args, "serve")
 }
 
-// gone are the servers that a journal's steps have taken out.
+// gone returns the servers that a journal's steps have taken out.
 func (in *installing) gone(j *journal) []Server {
 	var list []Server
 	for _, s := range j.Steps {
@@ -367,7 +367,7 @@ func (in *installing) gone(j *journal) []Server {
 	return list
 }
 
-// mode is that of a file before it was first written; a new one has its own.
+// mode returns that of a file before it was first written; a new one has its own.
 func (j *journal) mode(now fs.FileMode) fs.FileMode {
 	if first := j.Steps[0]; first.Existed {
 		return first.Mode

@@ -14,8 +14,8 @@ import (
 	"retort/internal/core"
 )
 
-// journal is what install has done to one file, oldest first. It is on disk before
-// the file is written; by the hashes one sees whether the last step came to pass.
+// journal describes what install has done to one file, oldest first. It is on disk before the file is written; by the
+// hashes one sees whether the last step came to pass.
 type journal struct {
 	Client string `json:"client"`
 	File   string `json:"file"` // behind links
@@ -24,7 +24,7 @@ type journal struct {
 	path string // of the journal, without .json
 }
 
-// step is one writing of a client's file.
+// step represents one writing of a client's file.
 type step struct {
 	Time    time.Time   `json:"time"`
 	Existed bool        `json:"existed"`
@@ -37,7 +37,7 @@ type step struct {
 	Removed []removal   `json:"removed"`
 }
 
-// removal is what was taken out of one object of servers.
+// removal describes what was taken out of one object of servers.
 type removal struct {
 	At      []string `json:"at"`
 	Members []member `json:"members"`
@@ -81,7 +81,7 @@ func (j *journal) begin(s step, before []byte) error {
 	return nil
 }
 
-// backup is the file as it was before a step.
+// backup returns the file as it was before a step.
 func (j *journal) backup(s step) ([]byte, error) {
 	text, err := readBounded(filepath.Join(filepath.Dir(j.path), filepath.Base(s.Backup)))
 	if err == nil && hash(text) != s.Before {

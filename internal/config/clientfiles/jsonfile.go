@@ -10,14 +10,14 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// jsonFile is JSON as editors write it: with comments, trailing commas and a byte
-// order mark. An empty file is an empty object.
+// jsonFile represents JSON as editors write it: with comments, trailing commas and a byte order mark. An empty file
+// is an empty object.
 type jsonFile struct {
 	// read is what was made of the last texts, since some files have 25 MB; nil remembers nothing.
 	read *lastRead
 }
 
-// lastRead is what one operation has read.
+// lastRead describes what one operation has read.
 type lastRead struct {
 	text []byte // of tree
 	tree hujson.Value
@@ -25,7 +25,7 @@ type lastRead struct {
 	says []said // at most two, the newest last
 }
 
-// said is what a text says. Nobody changes it.
+// said describes what a text says. Nobody changes it.
 type said struct {
 	text  []byte
 	whole map[string]any
@@ -33,7 +33,7 @@ type said struct {
 
 const byteOrderMark = "\ufeff"
 
-// parse is the tree of a text. Only edit changes it.
+// parse returns the tree of a text. Only edit changes it.
 func (f jsonFile) parse(src []byte) (hujson.Value, *hujson.Object, error) {
 	v, known := f.read.of(src)
 	if !known {
@@ -73,7 +73,7 @@ func endsOpen(src []byte) bool {
 	return bytes.Contains(src[bytes.LastIndexByte(src, '\n')+1:], []byte("//"))
 }
 
-// of is the tree of a text, if it is known.
+// of returns the tree of a text, if it is known.
 func (r *lastRead) of(src []byte) (hujson.Value, bool) {
 	if r == nil || r.tree.Value == nil || !bytes.Equal(r.text, src) {
 		return hujson.Value{}, false
@@ -87,7 +87,7 @@ func (r *lastRead) keep(src []byte, v hujson.Value, made bool) {
 	}
 }
 
-// decode is what a text says. One that an edit has made is read back.
+// decode returns what a text says. One that an edit has made is read back.
 func (f jsonFile) decode(src []byte) (map[string]any, error) {
 	if f.read != nil {
 		for _, s := range f.read.says {
@@ -110,8 +110,7 @@ func (f jsonFile) decode(src []byte) (map[string]any, error) {
 	return whole, nil
 }
 
-// plainJSON is what a tree says, numbers as they are written. Of a key that is written twice
-// the last counts.
+// plainJSON returns what a tree says, numbers as they are written. Of a key that is written twice the last counts.
 func plainJSON(v hujson.Value) any {
 	switch value := v.Value.(type) {
 	case *hujson.Object:
@@ -140,8 +139,8 @@ func plainJSON(v hujson.Value) any {
 	return nil
 }
 
-// find is the object below the keys at, nil if there is none. Of a key that is
-// written twice it is the last, as for JSON.parse.
+// find returns the object below the keys at, nil if there is none. Of a key that is written twice it is the last, as
+// for JSON.parse.
 func (jsonFile) find(root *hujson.Object, at []string) (*hujson.Object, error) {
 	for i, key := range at {
 		n := index(root, key)
@@ -177,7 +176,7 @@ func memberName(m hujson.ObjectMember) string {
 	return unquoted(name)
 }
 
-// unquoted is a literal's text. Most have nothing that needs the decoder.
+// unquoted returns a literal's text. Most have nothing that needs the decoder.
 func unquoted(l hujson.Literal) string {
 	special := func(b byte) bool { return b < ' ' || b == '\\' || b > '~' }
 	if l.Kind() != '"' || len(l) < 2 || slices.ContainsFunc(l, special) {
@@ -210,7 +209,7 @@ func (f jsonFile) members(src []byte, at []string) ([]member, error) {
 	return list, nil
 }
 
-// layout is how a file is indented.
+// layout describes how a file is indented.
 type layout struct {
 	newline string
 	unit    string // of one level
@@ -251,7 +250,7 @@ func (f jsonFile) edit(src []byte, at, out []string, in []member) ([]byte, error
 	return text, nil
 }
 
-// unit is the indentation of the first key of a file.
+// unit returns the indentation of the first key of a file.
 func unit(root *hujson.Object) string {
 	if len(root.Members) > 0 {
 		if s, ok := indentation(root.Members[0].Name.BeforeExtra); ok && s != "" {
@@ -261,7 +260,7 @@ func unit(root *hujson.Object) string {
 	return "  "
 }
 
-// indentation is the white space after the last line break of what stands before a key.
+// indentation returns the white space after the last line break of what stands before a key.
 func indentation(extra hujson.Extra) (string, bool) {
 	_, after, found := strings.Cut(string(extra), "\n")
 	for found {
@@ -368,7 +367,7 @@ func (l *layout) endWithoutComma(o *hujson.Object, i int) {
 
 func hasComment(extra hujson.Extra) bool { return bytes.IndexByte(extra, '/') >= 0 }
 
-// endsInLineComment says whether the last comment ends with its line.
+// endsInLineComment reports whether the last comment ends with its line.
 func endsInLineComment(extra hujson.Extra) bool {
 	for rest := bytes.TrimSpace(extra); len(rest) > 0; rest = bytes.TrimSpace(rest) {
 		line := bytes.HasPrefix(rest, []byte("//"))
@@ -433,7 +432,7 @@ func splitEnd(extra hujson.Extra) (before, after hujson.Extra) {
 	return hujson.Extra(text), extra[len(text):]
 }
 
-// text is a value as it is written into this file.
+// text returns a value as it is written into this file.
 func (l *layout) text(m member) (string, error) {
 	if m.Text != "" {
 		return m.Text, nil

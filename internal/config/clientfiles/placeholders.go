@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// dialect says which placeholders a client replaces. What it does not replace is text.
+// dialect describes which placeholders a client replaces. What it does not replace is text.
 type dialect struct {
 	braces    bool // ${VAR} and ${VAR:-default}
 	dollar    bool // $VAR
@@ -17,7 +17,7 @@ type dialect struct {
 	inHeaders bool // ${VAR} and $VAR, and those in headers alone
 }
 
-// input is a value that VS Code asks for.
+// input represents a value that VS Code asks for.
 type input struct {
 	ID, Description, Default string
 }
@@ -91,7 +91,7 @@ func (t *translator) placeholder(s string) (value string, n int) {
 	return "", 0
 }
 
-// bracketed is what stands between the prefix of s and the next closing bracket.
+// bracketed returns what stands between the prefix of s and the next closing bracket.
 func bracketed(s, prefix string) (string, bool) {
 	rest, ok := strings.CutPrefix(s, prefix)
 	if !ok {
@@ -138,14 +138,14 @@ func (t *translator) inside(s string) string {
 	return ""
 }
 
-// unknown is a placeholder that only the client can replace. It stays, and so the
-// server has an error that names it.
+// unknown returns a placeholder that only the client can replace. It stays, and so the server has an error that names
+// it.
 func (t *translator) unknown(s string) string {
 	t.note("${%s} means something only to the client: replace it before this server can start", s)
 	return "${" + s + "}"
 }
 
-// input is the variable that stands for a value that VS Code asks for.
+// input returns the variable that stands for a value that VS Code asks for.
 func (t *translator) input(id string) string {
 	name := inputVariable(id)
 	asked := input{ID: id}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// Surveyed is a file of a client, and whether Retort is in it.
+// Surveyed represents a file of a client, and whether Retort is in it.
 type Surveyed struct {
 	Client  string
 	Scope   Scope

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Table is every client that Retort knows. Shapes and paths are those of the clients'
-// own documentation. What is read of large files is remembered in it: it is for one operation.
+// Table returns every client that Retort knows. Shapes and paths are those of the clients' own documentation. What is
+// read of large files is remembered in it: it is for one operation.
 func Table() []Client {
 	all := append(known(), further()...)
 	for i := range all {
@@ -133,7 +133,7 @@ func further() []Client {
 	}
 }
 
-// fields are those that nearly every client has, and its own.
+// fields returns those that nearly every client has, and its own.
 func fields(own map[string]meaning) map[string]meaning {
 	all := map[string]meaning{
 		"command": ofCommand, "args": ofArgs, "env": ofEnv, "cwd": ofCwd, "url": ofURL, "headers": ofHeaders, "disabled": ofDisabled,

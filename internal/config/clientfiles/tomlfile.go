@@ -12,7 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// tomlFile is TOML. Servers stand in tables below one key: [mcp_servers.NAME].
+// tomlFile represents TOML. Servers stand in tables below one key: [mcp_servers.NAME].
 type tomlFile struct{}
 
 func (tomlFile) decode(src []byte) (map[string]any, error) {
@@ -88,15 +88,15 @@ func (tomlFile) inline(o map[string]any) ([]member, error) {
 	return list, nil
 }
 
-// tomlPart is a header or a key with its value: whole lines, with the empty ones
-// behind. Comments in lines of their own are no part of it.
+// tomlPart represents a header or a key with its value: whole lines, with the empty ones behind. Comments in lines of
+// their own are no part of it.
 type tomlPart struct {
 	span
 	path   []string // from the root
 	header bool
 }
 
-// below says whether a part belongs to a member of the object below the keys at.
+// below reports whether a part belongs to a member of the object below the keys at.
 func (p tomlPart) below(at []string) (name string, ok bool) {
 	if len(p.path) <= len(at) || !slices.Equal(p.path[:len(at)], at) {
 		return "", false
@@ -205,7 +205,7 @@ func shifted(spans []span, by int) []span {
 	return list
 }
 
-// separate is what a file needs at its end before a new table.
+// separate returns what a file needs at its end before a new table.
 func separate(src []byte, nl string) string {
 	switch {
 	case len(bytes.TrimPrefix(src, []byte(byteOrderMark))) == 0:

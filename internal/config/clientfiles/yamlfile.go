@@ -15,8 +15,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// yamlFile is one YAML document. Servers are a mapping in block style below one key
-// of the document's own mapping.
+// yamlFile represents one YAML document. Servers are a mapping in block style below one key of the document's own
+// mapping.
 type yamlFile struct{}
 
 // Bounds within which the parser is quick.
@@ -25,7 +25,7 @@ const (
 	maxTokens = 20_000
 )
 
-// parse is the document's mapping, empty for an empty file.
+// parse returns the document's mapping, empty for an empty file.
 func (yamlFile) parse(src []byte) (root []*ast.MappingValueNode, err error) {
 	defer func() {
 		// The parser panics on a few malformed inputs.
@@ -116,18 +116,18 @@ func (f yamlFile) decode(src []byte) (map[string]any, error) {
 	return whole, nil
 }
 
-// unix is a text as the parser counts its lines: without carriage returns and mark.
+// unix returns a text as the parser counts its lines: without carriage returns and mark.
 func unix(src []byte) string {
 	return strings.ReplaceAll(strings.TrimPrefix(string(src), byteOrderMark), "\r\n", "\n")
 }
 
-// yamlMember is a member and the lines where it stands.
+// yamlMember represents a member and the lines where it stands.
 type yamlMember struct {
 	name string
 	span
 }
 
-// yamlPlace is the mapping of servers. Members is nil where there is none.
+// yamlPlace represents the mapping of servers. Members is nil where there is none.
 type yamlPlace struct {
 	key     span // the line of its key; from == to if there is none
 	end     int  // behind what belongs to it
@@ -184,7 +184,7 @@ func keyText(v *ast.MappingValueNode) string {
 	return v.Key.GetToken().Value
 }
 
-// lineOffsets are the offsets at which lines begin.
+// lineOffsets returns the offsets at which lines begin.
 func lineOffsets(src []byte) []int {
 	offsets := []int{len(src) - len(bytes.TrimPrefix(src, []byte(byteOrderMark)))}
 	for i, c := range src {

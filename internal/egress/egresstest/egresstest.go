@@ -31,8 +31,7 @@ import (
 // Internet, which nobody dials.
 var Public = netip.MustParseAddr("93.184.215.14")
 
-// Site is a number of hosts with one handler, over https at every port but 80, and over http
-// there.
+// Site represents a number of hosts with one handler, over https at every port but 80, and over http there.
 type Site struct {
 	Roots       *x509.CertPool
 	Certificate []byte // of the authority, PEM
@@ -105,7 +104,7 @@ func (s *Site) Answer(host string, addrs ...netip.Addr) {
 	s.answers[host] = append(s.answers[host], addrs)
 }
 
-// LookupNetIP is the resolver.
+// LookupNetIP returns the resolver.
 func (s *Site) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,8 +119,8 @@ func (s *Site) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, err
 	return slices.Clone(list[0]), nil
 }
 
-// DialContext is the dialer. Whatever it is asked for, it leads to the servers of the site,
-// and nowhere if that is not on the Internet.
+// DialContext returns the dialer. Whatever it is asked for, it leads to the servers of the site, and nowhere if that
+// is not on the Internet.
 func (s *Site) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	s.mu.Lock()
 	s.dialled = append(s.dialled, address)
@@ -141,21 +140,21 @@ func (s *Site) DialContext(ctx context.Context, network, address string) (net.Co
 	return d.DialContext(ctx, network, to)
 }
 
-// Dialled are the addresses that were asked for.
+// Dialled returns the addresses that were asked for.
 func (s *Site) Dialled() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.dialled)
 }
 
-// Resolved are the hosts that were asked for.
+// Resolved returns the hosts that were asked for.
 func (s *Site) Resolved() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.resolved)
 }
 
-// Strangers are the addresses that were asked for and are not those of the site.
+// Strangers returns the addresses that were asked for and are not those of the site.
 func (s *Site) Strangers() (found []string) {
 	for _, a := range s.Dialled() {
 		if !strings.HasPrefix(a, Public.String()+":") {

@@ -16,7 +16,7 @@ type account struct {
 	server string
 }
 
-// counting is a message that is being read.
+// counting represents a message that is being read.
 type counting struct {
 	account
 	held *memory.Hold
@@ -109,7 +109,7 @@ func (l *link) admit(ctx context.Context, x *exchange) error {
 // nobody has seen.
 var errUnadmittedAnswer = errors.New("the answer was not admitted")
 
-// errUnadmitted is the error of a call whose answer waited for memory until the call ended.
+// errUnadmitted returns the error of a call whose answer waited for memory until the call ended.
 func errUnadmitted(n int64, cause error) *core.Error {
 	e := core.Errorf(core.KindLimit, "upstream.receive", "the server has answered with %s, and the call ended before there was memory for that: %w", bytesText(n), cause)
 	e.Err = errors.Join(cause, errUnadmittedAnswer)

@@ -9,8 +9,7 @@ import (
 	"retort/internal/mcp/headers"
 )
 
-// bindings are the arguments of tools that servers want repeated in headers,
-// learned from the definitions.
+// bindings holds the arguments of tools that servers want repeated in headers, learned from the definitions.
 type bindings struct {
 	mu    sync.Mutex
 	tools map[string][]headers.Binding
@@ -53,7 +52,7 @@ func (b *bindings) clone() *bindings {
 	return &bindings{tools: b.tools} // learn replaces the map and never changes it
 }
 
-// of are the bindings of one tool.
+// of returns the bindings of one tool.
 func (b *bindings) of(tool string) []headers.Binding {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// cancelTimeout is how long a server may take to read that a call is cancelled.
+// cancelTimeout sets how long a server may take to read that a call is cancelled.
 const cancelTimeout = 5 * time.Second
 
 // call makes one call past the SDK, as x, and returns its result exactly as
@@ -79,8 +79,7 @@ func encodeCall(req *jsonrpc.Request) []byte {
 	return append(b, '}')
 }
 
-// callParams are the params of tools/call. args must be valid JSON, meta too or
-// empty.
+// callParams returns the params of tools/call. args must be valid JSON, meta too or empty.
 func callParams(meta json.RawMessage, tool string, args json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	b.Grow(len(meta) + len(tool) + len(args) + 40)
@@ -113,13 +112,13 @@ func traced(meta json.RawMessage, t core.Trace) json.RawMessage {
 	return append(append(b, ','), meta[1:]...)
 }
 
-// quoted is s as JSON.
+// quoted returns s as JSON.
 func quoted(s string) []byte {
 	text, _ := json.Marshal(s) // strings always marshal
 	return text
 }
 
-// listParams are the params of tools/list.
+// listParams returns the params of tools/list.
 func listParams(meta json.RawMessage, cursor string) json.RawMessage {
 	params, _ := json.Marshal(struct { // which always marshals
 		Meta   json.RawMessage `json:"_meta,omitempty"`
@@ -128,8 +127,8 @@ func listParams(meta json.RawMessage, cursor string) json.RawMessage {
 	return params
 }
 
-// requestMeta is what every request says since 2026-07-28, and nothing before. level is that of
-// the log lines that are wanted, "" for none.
+// requestMeta returns what every request says since 2026-07-28, and nothing before. level is that of the log lines
+// that are wanted, "" for none.
 func requestMeta(client *mcp.Implementation, protocol string, offered map[string]any, level string) json.RawMessage {
 	if protocol < protocolModern {
 		return nil

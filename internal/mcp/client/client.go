@@ -14,7 +14,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Client is what a server may have from the client whose calls are made.
+// Client describes what a server may have from the client whose calls are made.
 type Client struct {
 	Elicit bool     // it may ask a person
 	Sample bool     // it may use the client's model
@@ -35,7 +35,7 @@ func (c Client) capabilities() *mcp.ClientCapabilities {
 	return caps
 }
 
-// offered is the same for a request that is made for peer, as 2026-07-28 has it.
+// offered returns the same for a request that is made for peer, as 2026-07-28 has it.
 func (c Client) offered(peer *core.Peer) map[string]any {
 	caps := map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}
 	if c.Elicit && peer.Ask != nil && (peer.Forms || peer.Pages) {
@@ -60,7 +60,7 @@ func (c Client) offered(peer *core.Peer) map[string]any {
 // maxAsks bounds the requests of a server that wait for a person at once.
 const maxAsks = 8
 
-// errUnanswered is what a server hears whose request can't be answered.
+// errUnanswered returns what a server hears whose request can't be answered.
 func errUnanswered(code int64, message string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code, Message: message}
 }
@@ -109,7 +109,7 @@ func codeOf(e *core.Error) int64 {
 	return jsonrpc.CodeInternalError
 }
 
-// answer is the result of one request of the server, of either era.
+// answer returns the result of one request of the server, of either era.
 func (c Client) answer(ctx context.Context, l *link, method string, params json.RawMessage, peer *core.Peer) (json.RawMessage, *core.Error) {
 	if method == core.MethodElicit && !isForm(params) {
 		return c.show(ctx, l, params, peer)
@@ -134,7 +134,7 @@ func (c Client) answer(ctx context.Context, l *link, method string, params json.
 	return nil, e
 }
 
-// missing is what a client does not offer that a request of a server needs; nil if it offers it.
+// missing returns what a client does not offer that a request of a server needs; nil if it offers it.
 func missing(method string, peer *core.Peer) *core.Missing {
 	switch {
 	case method == core.MethodElicit && (peer == nil || !peer.Forms && !peer.Pages):
@@ -145,7 +145,7 @@ func missing(method string, peer *core.Peer) *core.Missing {
 	return nil
 }
 
-// lacking is what a server of 2026-07-28 says that it needs of the client, of what it may have.
+// lacking returns what a server of 2026-07-28 says that it needs of the client, of what it may have.
 func (c Client) lacking(failed error) *core.Missing {
 	var rpc *jsonrpc.Error
 	var data struct {
@@ -212,7 +212,7 @@ func (l *link) taken(params json.RawMessage) {
 	}
 }
 
-// sources is a call under way if all are made for the same client, nil otherwise.
+// sources returns a call under way if all are made for the same client, nil otherwise.
 func (l *link) sources() (sole *exchange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -33,8 +33,8 @@ const (
 	maxAttempts = 5
 )
 
-// era is how a server can be spoken to. An empty protocol means that it is to be
-// found out: server/discover first, then initialize.
+// era describes how a server can be spoken to. An empty protocol means that it is to be found out: server/discover
+// first, then initialize.
 type era struct {
 	transport string
 	protocol  string
@@ -161,10 +161,9 @@ func (c *connector) nextEra(e era, l *link, cause error) *era {
 	return &e
 }
 
-// olderProtocol is the version to try after a server refused the one that was
-// asked for with an error instead of naming its own: the newest that it says it
-// supports, else the next older one. It is empty if the error is another one or
-// nothing is left.
+// olderProtocol returns the version to try after a server refused the one that was asked for with an error instead of
+// naming its own: the newest that it says it supports, else the next older one. It is empty if the error is another
+// one or nothing is left.
 func olderProtocol(asked string, cause error) string {
 	var rpc *jsonrpc.Error
 	if !errors.As(cause, &rpc) || !strings.Contains(strings.ToLower(rpc.Message), "version") {

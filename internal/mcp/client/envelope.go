@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// keptInline is how large a part of a result may be that stays in the skeleton of a message.
+// keptInline sets how large a part of a result may be that stays in the skeleton of a message.
 const keptInline = 64 << 10
 
 // envelope reads a message piece by piece. It keeps the skeleton, which is the message
@@ -23,14 +23,14 @@ type envelope struct {
 	err      error
 }
 
-// level is an open container: where in it the scanner is.
+// level represents an open container: where in it the scanner is.
 type level struct {
 	key   []byte // the last one, with quotes, cut
 	index int    // in an array
 	seen  map[string]bool
 }
 
-// candidate is a part that is being read.
+// candidate represents a part that is being read.
 type candidate struct {
 	core.SpooledPart
 	mark  int // of the skeleton

@@ -34,7 +34,7 @@ func errClosed() *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "upstream", "the connection to the server was closed")
 }
 
-// errCancelled is the error of a use whose ctx ended.
+// errCancelled returns the error of a use whose ctx ended.
 func errCancelled(ctx context.Context, when string) *core.Error {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return core.Errorf(core.KindUpstreamTimeout, "upstream", "the time ran out %s: %w", when, context.Cause(ctx))
@@ -81,7 +81,7 @@ func (s *serverConn) explain(ctx context.Context, op string, limited context.Con
 // shown: what is personal in it is looked for in the whole of it.
 const maxMessage = 64 << 10
 
-// explainRPC is the error that a server answered with.
+// explainRPC returns the error that a server answered with.
 func explainRPC(op string, rpc *jsonrpc.Error) *core.Error {
 	message := beginning(strings.TrimSpace(rpc.Message), maxMessage)
 	if message == "" {
@@ -118,7 +118,7 @@ func (s *serverConn) withStderr(e *core.Error) *core.Error {
 	return e.WithHint("its last lines on standard error: %s", strings.Join(lines, " | "))
 }
 
-// errOpen is the error of uses while the breaker is open. The caller holds mu.
+// errOpen returns the error of uses while the breaker is open. The caller holds mu.
 func (s *serverConn) errOpen() *core.Error {
 	wait := time.Until(s.breaker.retryAt).Round(time.Second)
 	e := core.Errorf(core.KindUpstreamGone, "upstream.connect", "the server failed %d times in a row and is left alone for %s; the last cause: %w",
@@ -128,7 +128,7 @@ func (s *serverConn) errOpen() *core.Error {
 	return e
 }
 
-// bytesText is a size in words: 64 MB.
+// bytesText returns a size in words: 64 MB.
 func bytesText(n int64) string {
 	switch {
 	case n >= 1<<20:
@@ -148,7 +148,7 @@ func firstByte(b []byte) byte {
 	return 0
 }
 
-// checkSpec says what is wrong with spec, nil if nothing.
+// checkSpec returns what is wrong with spec, nil if nothing.
 func checkSpec(spec Server) *core.Error {
 	set := 0
 	for _, is := range []bool{spec.Command != "", spec.URL != "", spec.Dial != nil} {

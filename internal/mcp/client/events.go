@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// event is one server-sent event.
+// event represents one server-sent event.
 type event struct {
 	name  string // "message" if the server gave none
 	data  []byte

@@ -20,8 +20,8 @@ const (
 	leastSkip  = 64 << 20
 )
 
-// tooLong is the error of a line over the limit. The line has been skipped and
-// reading can go on, unless endless is set.
+// tooLong represents the error of a line over the limit. The line has been skipped and reading can go on, unless
+// endless is set.
 type tooLong struct {
 	limit   int64
 	id      jsonrpc.ID // of the response that the line was, if it could be seen
@@ -170,7 +170,7 @@ func (f *idFinder) write(p []byte) {
 	}
 }
 
-// plain is the length of the part of a string that neither ends nor escapes.
+// plain returns the length of the part of a string that neither ends nor escapes.
 func plain(p []byte) int {
 	if n := bytes.IndexAny(p, `"\`); n >= 0 {
 		return n
@@ -237,7 +237,7 @@ func (f *idFinder) endValue() {
 	}
 }
 
-// id is the id that was found, or an invalid one.
+// id returns the id that was found, or an invalid one.
 func (f *idFinder) id() jsonrpc.ID {
 	probe := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, f.found)
 	if msg, err := jsonrpc.DecodeMessage(probe); err == nil && len(f.found) > 0 {

@@ -11,8 +11,8 @@ import (
 	"retort/internal/mcp/headers"
 )
 
-// header is what goes with a message besides its content: session, version, and
-// since 2026-07-28 what the message is about.
+// header returns what goes with a message besides its content: session, version, and since 2026-07-28 what the
+// message is about.
 func (h *streamable) header(msg jsonrpc.Message) http.Header {
 	header := http.Header{}
 	h.mu.Lock()

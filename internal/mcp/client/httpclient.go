@@ -20,8 +20,8 @@ import (
 
 const maxRedirects = 5
 
-// endpoint is a server behind HTTP: its address, what is sent along, and a
-// client of its own, so that no server uses up the connections of another.
+// endpoint represents a server behind HTTP: its address, what is sent along, and a client of its own, so that no
+// server uses up the connections of another.
 type endpoint struct {
 	url     *url.URL
 	headers map[string]string
@@ -90,7 +90,7 @@ func port(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// message is one HTTP request to the server.
+// message represents one HTTP request to the server.
 type message struct {
 	method string
 	url    *url.URL
@@ -99,8 +99,8 @@ type message struct {
 	sent   func() // told, if set, that the server may have seen the request
 }
 
-// maxAuthorizations is how often one message is sent again with other credentials: with
-// renewed ones, and with those that have more rights.
+// maxAuthorizations sets how often one message is sent again with other credentials: with renewed ones, and with
+// those that have more rights.
 const maxAuthorizations = 2
 
 // do sends a message with the configured headers and with credentials. If the
@@ -184,7 +184,7 @@ func errAuthorizing(err error) *core.Error {
 
 func (e *endpoint) close() { e.client.CloseIdleConnections() }
 
-// errTransport is the error of a request that got no response.
+// errTransport returns the error of a request that got no response.
 func errTransport(err error) *core.Error {
 	var known *core.Error
 	if errors.As(err, &known) {
@@ -202,8 +202,8 @@ func errTransport(err error) *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "upstream.http", "the connection to the server failed: %w", err)
 }
 
-// errStatus is the error of a response that is not a success. The body is read
-// as far as it helps to say why, and closed.
+// errStatus returns the error of a response that is not a success. The body is read as far as it helps to say why,
+// and closed.
 func errStatus(resp *http.Response) *core.Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	_ = resp.Body.Close()
@@ -222,10 +222,10 @@ func errStatus(resp *http.Response) *core.Error {
 	return e
 }
 
-// statusError is the HTTP status of a refused request.
+// statusError represents the HTTP status of a refused request.
 type statusError int
 
-// HTTPStatus is the status with which a server refused what err is about, 0 if it did not.
+// HTTPStatus returns the status with which a server refused what err is about, 0 if it did not.
 func HTTPStatus(err error) int {
 	var s statusError
 	errors.As(err, &s)
@@ -279,7 +279,7 @@ func parameter(header, name string) string {
 	}
 }
 
-// excerpt is the beginning of a body that is text, in one line.
+// excerpt returns the beginning of a body that is text, in one line.
 func excerpt(resp *http.Response, body []byte) string {
 	kind := mediaType(resp)
 	if len(body) == 0 || kind != "" && kind != "application/json" && !strings.HasPrefix(kind, "text/") || kind == "text/html" {

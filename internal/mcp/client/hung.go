@@ -10,11 +10,11 @@ import (
 	"retort/internal/core"
 )
 
-// maxPings is how many pings without any sign of life end a connection. Together they take as long
-// as a call may take.
+// maxPings sets how many pings without any sign of life end a connection. Together they take as long as a call may
+// take.
 const maxPings = 3
 
-// counted is a Reader that adds up what is read.
+// counted represents a Reader that adds up what is read.
 type counted struct {
 	io.Reader
 	n *atomic.Int64

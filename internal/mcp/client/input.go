@@ -16,14 +16,14 @@ const (
 	maxNeeds  = 8
 )
 
-// needed is what a server of 2026-07-28 answers that needs input first.
+// needed describes what a server of 2026-07-28 answers that needs input first.
 type needed struct {
 	Type     string                `json:"resultType"`
 	Requests map[string]serverAsks `json:"inputRequests"`
 	State    json.RawMessage       `json:"requestState"`
 }
 
-// serverAsks is a request of a server to the client.
+// serverAsks represents a request of a server to the client.
 type serverAsks struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
@@ -65,7 +65,7 @@ func with(params, more json.RawMessage) json.RawMessage {
 	return append(joined, more[1:]...)
 }
 
-// metaOf is the _meta of a request that is made for a client; done when it has been answered.
+// metaOf returns the _meta of a request that is made for a client; done when it has been answered.
 func (s *session) metaOf(x *exchange) (meta json.RawMessage, done func()) {
 	meta = s.meta
 	if s.era.protocol >= protocolModern {

@@ -27,7 +27,7 @@ const (
 	roomPatience     = 10 * time.Second // for an instance to become idle when there are too many
 )
 
-// isolation is the one that counts.
+// isolation returns the one that counts.
 func (spec Server) isolation() Isolation {
 	switch {
 	case spec.Isolation != "":
@@ -38,8 +38,8 @@ func (spec Server) isolation() Isolation {
 	return IsolationShared
 }
 
-// idle is how long an instance may be without a call before it ends; 0 is for ever. Ending
-// the one that everybody shares saves something only if it is a process.
+// idle returns how long an instance may be without a call before it ends; 0 is for ever. Ending the one that
+// everybody shares saves something only if it is a process.
 func (spec Server) idle(shared bool) time.Duration {
 	switch {
 	case spec.Idle > 0:
@@ -50,9 +50,9 @@ func (spec Server) idle(shared bool) time.Duration {
 	return defaultIdle
 }
 
-// instances are the connections to one server that don't share what the server remembers.
-// The main one lists the tools, and is that of the zero caller. The others are made when
-// they are needed, and are gone when they are idle or somebody else needs the room.
+// instances holds the connections to one server that don't share what the server remembers. The main one lists the
+// tools, and is that of the zero caller. The others are made when they are needed, and are gone when they are idle or
+// somebody else needs the room.
 type instances struct {
 	main *serverConn
 	make func(core.Caller) *serverConn
@@ -219,7 +219,7 @@ func (n *instances) tell() {
 	n.room = make(chan struct{})
 }
 
-// count is how many instances there are beside the main one.
+// count returns how many instances there are beside the main one.
 func (n *instances) count() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()

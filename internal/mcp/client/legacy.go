@@ -12,8 +12,8 @@ import (
 	"retort/internal/core"
 )
 
-// sse is the wire of the HTTP transport of 2024-11-05: one stream of events from
-// the server, whose first names the address to which messages are posted.
+// sse represents the wire of the HTTP transport of 2024-11-05: one stream of events from the server, whose first
+// names the address to which messages are posted.
 type sse struct {
 	at     *endpoint
 	post   *url.URL

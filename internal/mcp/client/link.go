@@ -52,7 +52,7 @@ type wire interface {
 	close()
 }
 
-// outgoing is a message on its way to the server.
+// outgoing represents a message on its way to the server.
 type outgoing struct {
 	msg  jsonrpc.Message
 	data []byte    // msg encoded, without a newline
@@ -66,7 +66,7 @@ func (m outgoing) refused(err *core.Error) {
 	}
 }
 
-// exchange is one call and its answer.
+// exchange represents one call and its answer.
 type exchange struct {
 	id     jsonrpc.ID
 	method string
@@ -90,12 +90,10 @@ type exchange struct {
 	fresh   *memory.Hold // what the answer takes until it is admitted
 }
 
-// link is the connection to a server. The SDK's client speaks through it while
-// it connects. What comes after, listing and calling tools, the link does by
-// itself: the SDK would decode the results, which costs more than the rest of a
-// call, rounds long integers and loses the order of keys. The link also answers
-// the server's requests, and ends a probe for the newest protocol that nobody
-// answers.
+// link represents the connection to a server. The SDK's client speaks through it while it connects. What comes after,
+// listing and calling tools, the link does by itself: the SDK would decode the results, which costs more than the
+// rest of a call, rounds long integers and loses the order of keys. The link also answers the server's requests, and
+// ends a probe for the newest protocol that nobody answers.
 type link struct {
 	wire    wire
 	rubbish *rubbish
@@ -373,8 +371,8 @@ func (l *link) lose(id jsonrpc.ID, cause *core.Error) {
 	l.deliver(&jsonrpc.Response{ID: id, Error: cause})
 }
 
-// beginning is that of what a server said, without the word or number that the cut
-// goes through: a part of an address would not be recognised as one.
+// beginning returns that of what a server said, without the word or number that the cut goes through: a part of an
+// address would not be recognised as one.
 func beginning(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -57,7 +57,7 @@ func unmarshal(data []byte, v any) error {
 	return err
 }
 
-// maxDepth is how deep a message may be nested; the decoder is recursive.
+// maxDepth sets how deep a message may be nested; the decoder is recursive.
 const maxDepth = 1000
 
 // decodeMessage is jsonrpc.DecodeMessage without its copies of the message: it
@@ -115,7 +115,7 @@ func tooDeep(data []byte) bool {
 	return false
 }
 
-// stringEnd is where the string ends whose inside begins at i.
+// stringEnd returns where the string ends whose inside begins at i.
 func stringEnd(data []byte, i int) int {
 	for i < len(data) {
 		i += plain(data[i:])

@@ -12,8 +12,8 @@ import (
 	"retort/internal/core"
 )
 
-// listenPatience is how long connecting waits for the server to open its stream.
-// Many send the head of the response only with the first event.
+// listenPatience sets how long connecting waits for the server to open its stream. Many send the head of the response
+// only with the first event.
 const listenPatience = 250 * time.Millisecond
 
 // listen opens the stream on which a server of the older versions sends what it

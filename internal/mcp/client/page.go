@@ -24,7 +24,7 @@ const (
 	longestPause = 15 * time.Second
 )
 
-// page is one that a server wants a person to open, for reasons that only that page knows.
+// page represents one that a server wants a person to open, for reasons that only that page knows.
 type page struct {
 	Mode    string `json:"mode"`
 	ID      string `json:"elicitationId"`
@@ -64,7 +64,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// unopened is the error of a call for a page that nobody has opened.
+// unopened returns the error of a call for a page that nobody has opened.
 func (p page) unopened(why string) *core.Error {
 	e := core.Errorf(core.KindToolError, "upstream.page", "a person has to open a page at %s first, and %s: %w", p.host, why, core.ErrPage).
 		WithHint("have a person make this call with retort call in a terminal, which shows the address, or in a client that shows addresses to open; then run the program again")
@@ -94,7 +94,7 @@ func (c Client) show(ctx context.Context, l *link, params json.RawMessage, peer 
 	return onlyAction(answer), nil
 }
 
-// onlyAction is an answer without what a page takes no notice of.
+// onlyAction returns an answer without what a page takes no notice of.
 func onlyAction(answer json.RawMessage) json.RawMessage {
 	var a struct {
 		Action string `json:"action"`
@@ -155,8 +155,8 @@ func (l *link) unopened(x *exchange, why *core.Error) {
 	x.page = why
 }
 
-// wantedPages are the pages that a server wants opened before it looks at a request. nil if it
-// answered anything else.
+// wantedPages returns the pages that a server wants opened before it looks at a request. nil if it answered anything
+// else.
 func wantedPages(err error) (pages []json.RawMessage, refused *core.Error) {
 	var rpc *jsonrpc.Error
 	if !errors.As(err, &rpc) || rpc.Code != codeInputRequiredURL {
@@ -248,8 +248,7 @@ func (s *session) awaitPages(ctx context.Context, waits []<-chan struct{}, pause
 	return true, nil
 }
 
-// ended is what a request came to. If the server failed it after a page was not opened, that is
-// why.
+// ended returns what a request came to. If the server failed it after a page was not opened, that is why.
 func (l *link) ended(x *exchange, result json.RawMessage, err error) (json.RawMessage, error) {
 	l.mu.Lock()
 	why := x.page

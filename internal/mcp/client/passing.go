@@ -15,7 +15,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Offers are what a server has besides tools.
+// Offers describes what a server has besides tools.
 type Offers struct{ Resources, Subscribe, Prompts, Completions, Logging bool }
 
 func offers(c *mcp.ServerCapabilities) Offers {
@@ -61,7 +61,7 @@ func requestParams(meta, params json.RawMessage) json.RawMessage {
 	return with(append(append(json.RawMessage(`{"_meta":`), meta...), '}'), own)
 }
 
-// oneLine is an object without blanks around its parts: a newline would end the message.
+// oneLine returns an object without blanks around its parts: a newline would end the message.
 func oneLine(object json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(object, &members) != nil || len(members) == 0 {
@@ -101,7 +101,7 @@ func (p *Pool) ListOf(ctx context.Context, server, method, member string) (all [
 	return all, nil
 }
 
-// Offers is what a server has besides tools, as it said when it was last connected.
+// Offers returns what a server has besides tools, as it said when it was last connected.
 func (p *Pool) Offers(server string) Offers {
 	s, err := p.server(server)
 	if err != nil {

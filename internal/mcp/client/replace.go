@@ -21,7 +21,7 @@ func (p *Pool) instancesOf(spec Server) *instances {
 	return n
 }
 
-// all are the instances of all servers.
+// all returns the instances of all servers.
 func (p *Pool) all() []*instances {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

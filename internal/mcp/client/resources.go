@@ -65,7 +65,7 @@ func (s *serverConn) withResources(l Listing) Listing {
 	return l
 }
 
-// plainName is a name without what its spellings differ in: readResource, read-resource.
+// plainName returns a name without what its spellings differ in: readResource, read-resource.
 func plainName(name string) string {
 	return strings.ToLower(strings.Map(func(r rune) rune {
 		if strings.ContainsRune("_-./ ", r) {
@@ -126,7 +126,7 @@ func notNil(list []json.RawMessage) []json.RawMessage {
 	return list
 }
 
-// resourceResult is what was read in the form of a tool's answer: one text is its value.
+// resourceResult returns what was read in the form of a tool's answer: one text is its value.
 func resourceResult(answer json.RawMessage) (json.RawMessage, error) {
 	var read struct {
 		Contents []json.RawMessage `json:"contents"`

@@ -23,7 +23,7 @@ const (
 	maxTries              = 3 // of a call that did not reach the server
 )
 
-// serverConn is one upstream of the pool: at most one session, made when needed.
+// serverConn represents one upstream of the pool: at most one session, made when needed.
 type serverConn struct {
 	spec    Server
 	connect *connector
@@ -58,7 +58,7 @@ type serverConn struct {
 	wg         sync.WaitGroup // goroutines of dialings and sessions
 }
 
-// dialing is a connecting under way.
+// dialing represents a connecting under way.
 type dialing struct {
 	done    chan struct{}
 	session *session
@@ -103,7 +103,7 @@ func orDuration(d, or time.Duration) time.Duration {
 	return or
 }
 
-// invalid says what is wrong with the configuration, nil if nothing.
+// invalid returns what is wrong with the configuration, nil if nothing.
 func (s *serverConn) invalid() *core.Error {
 	if s.spec.Err != nil {
 		var e *core.Error
@@ -168,9 +168,8 @@ func (s *serverConn) list(ctx context.Context) (Listing, *core.Error) {
 	return l, err
 }
 
-// another is a server of the same kind whose session nobody shares with s. It begins with
-// what s has learned of the protocol and of the tools. The credentials are those of the caller
-// of base.
+// another returns a server of the same kind whose session nobody shares with s. It begins with what s has learned of
+// the protocol and of the tools. The credentials are those of the caller of base.
 func (s *serverConn) another(base context.Context, o Options, place *spool, level func() string) *serverConn {
 	spec := s.spec
 	if p, ok := spec.Auth.(Personal); ok {

@@ -17,7 +17,7 @@ const (
 	maxTools = 20_000
 )
 
-// session is one established connection to a server.
+// session represents one established connection to a server.
 type session struct {
 	sdk    *mcp.ClientSession
 	link   *link
@@ -230,7 +230,7 @@ func (s *session) listPage(ctx context.Context, method, member, cursor string) (
 	return items, next, nil
 }
 
-// listing is what the server said of itself, without tools.
+// listing returns what the server said of itself, without tools.
 func (s *session) listing() Listing {
 	r := s.sdk.InitializeResult()
 	l := Listing{Instructions: r.Instructions, Protocol: r.ProtocolVersion, Offers: offers(r.Capabilities)}

@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Spool is where messages go that are too large for memory.
+// Spool describes where messages go that are too large for memory.
 type Spool struct {
 	Dir   string // its files have no name where the system lets them go without; what is in it is removed
 	Above int64  // bytes of a message from which on it goes there; default 16 MiB
@@ -27,7 +27,7 @@ const (
 	mostSkeletons = 2 << 20 // bytes of the skeleton of a message
 )
 
-// spool is the place, shared by all servers. A nil spool takes nothing.
+// spool represents the place, shared by all servers. A nil spool takes nothing.
 type spool struct {
 	Spool
 	room *memory.Pool // of Bytes
@@ -76,7 +76,7 @@ func (s *spool) awaited() <-chan struct{} {
 // takes reports whether a message of so many bytes goes to the spool.
 func (s *spool) takes(n int64) bool { return s != nil && n > s.Above }
 
-// spooled is the error of a message that is not in memory: it has been read, and is here.
+// spooled represents the error of a message that is not in memory: it has been read, and is here.
 type spooled struct {
 	envelope
 	spool  *spool
@@ -232,7 +232,7 @@ func (s *spool) take(ctx context.Context, a account, head []byte, next func() ([
 	return m
 }
 
-// response is the message as an answer to a call; false if it is none, or not whole.
+// response returns the message as an answer to a call; false if it is none, or not whole.
 func (m *spooled) response() (*jsonrpc.Response, bool) {
 	if m.end() != nil {
 		return nil, false
@@ -242,7 +242,7 @@ func (m *spooled) response() (*jsonrpc.Response, bool) {
 	return resp, ok && is
 }
 
-// id is that of the message as far as it was seen.
+// id returns that of the message as far as it was seen.
 func (m *spooled) id() jsonrpc.ID {
 	if m.bulky {
 		return m.ids.id()
@@ -252,19 +252,19 @@ func (m *spooled) id() jsonrpc.ID {
 	return id.id()
 }
 
-// load is the message in memory.
+// load returns the message in memory.
 func (m *spooled) load() ([]byte, error) {
 	data := make([]byte, m.size)
 	_, err := m.file.ReadAt(data, 0)
 	return data, err
 }
 
-// answer is the message as whoever called gets it.
+// answer returns the message as whoever called gets it.
 func (m *spooled) answer(resp *jsonrpc.Response) *core.Spooled {
 	return &core.Spooled{Result: resp.Result, Parts: m.parts, Bytes: m.size, ReaderAt: m.file, Closer: m}
 }
 
-// why is what is wrong with a message that answers no call.
+// why returns what is wrong with a message that answers no call.
 func (m *spooled) why(limit int64) *core.Error {
 	switch {
 	case errors.Is(m.full, errSpoolFull) && m.size+m.skipped > m.spool.Bytes:
@@ -282,7 +282,7 @@ func (m *spooled) why(limit int64) *core.Error {
 	return errTooLong(limit)
 }
 
-// brokenOff is the error of the call whose answer did not come to its end.
+// brokenOff returns the error of the call whose answer did not come to its end.
 func (m *spooled) brokenOff(cause *core.Error) *core.Error {
 	e := *cause
 	e.Message = fmt.Sprintf("the answer broke off after %d bytes: %s", m.size, cause.Message)

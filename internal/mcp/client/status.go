@@ -6,7 +6,7 @@ import (
 	"retort/internal/core"
 )
 
-// State is where a server stands.
+// State describes where a server stands.
 type State string
 
 // The states of a server.
@@ -20,7 +20,7 @@ const (
 	StateClosed     State = "closed"
 )
 
-// Status is what is known of a server without asking it.
+// Status describes what is known of a server without asking it.
 type Status struct {
 	Server     string
 	State      State
@@ -44,14 +44,14 @@ type Status struct {
 	Instances  int // beside the one that all else here is about
 }
 
-// Rubbish is what a server wrote where only JSON-RPC messages belong.
+// Rubbish describes what a server wrote where only JSON-RPC messages belong.
 type Rubbish struct {
 	Lines   int      // skipped lines that are no message
 	Strays  int      // messages that answer no call of ours
 	Samples []string // the last few lines
 }
 
-// Status tells how a server is; the State of an unknown one is StateInvalid.
+// Status returns how a server is; the State of an unknown one is StateInvalid.
 func (p *Pool) Status(server string) Status {
 	n, err := p.instances(server)
 	if err != nil {

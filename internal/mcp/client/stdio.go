@@ -15,12 +15,11 @@ import (
 )
 
 const (
-	// terminateGrace is how long a server has to end: after the end of its
-	// input a third of it, after the request to terminate the rest.
+	// terminateGrace sets how long a server has to end: after the end of its input a third of it, after the request
+	// to terminate the rest.
 	terminateGrace = time.Second
-	// exitPatience is how long to wait for a server that closed its output to exit,
-	// so that its exit status can be reported. After the exit, the rest of its output
-	// is read for as long again.
+	// exitPatience sets how long to wait for a server that closed its output to exit, so that its exit status can be
+	// reported. After the exit, the rest of its output is read for as long again.
 	exitPatience = time.Second
 )
 
@@ -74,7 +73,7 @@ func within(c <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// child is the process of a server, such as a *reaper.Process.
+// child represents the process of a server, such as a *reaper.Process.
 type child interface {
 	Done() <-chan struct{}
 	State() string
@@ -102,8 +101,8 @@ func errStart(spec Server, err error) *core.Error {
 	return e
 }
 
-// command is the process of spec, not yet started. A bare command name is looked
-// up in the PATH that the server will see.
+// command returns the process of spec, not yet started. A bare command name is looked up in the PATH that the server
+// will see.
 func command(spec Server) (*exec.Cmd, error) {
 	env := environment(os.Environ(), spec.Env)
 	path, err := lookPath(spec.Command, env)
@@ -138,8 +137,8 @@ func variable(env []string, name string) string {
 	return ""
 }
 
-// environment is what a server sees: the variables that say who and where the
-// user is, none that may hold a secret, and what is configured.
+// environment returns what a server sees: the variables that say who and where the user is, none that may hold a
+// secret, and what is configured.
 func environment(own []string, configured map[string]string) []string {
 	var env []string
 	for _, kv := range own {
@@ -163,7 +162,7 @@ func inherited(name string) bool {
 	return strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_")
 }
 
-// pipes are the standard streams of a child, with the ends that it gets.
+// pipes holds the standard streams of a child, with the ends that it gets.
 type pipes struct {
 	stdin          *os.File
 	stdout, stderr *os.File

@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// stream is the wire over a pair of byte streams: one JSON text per line.
+// stream represents the wire over a pair of byte streams: one JSON text per line.
 type stream struct {
 	in    io.Reader
 	out   io.WriteCloser
@@ -145,7 +145,7 @@ func (s *stream) take(line []byte) {
 	}
 }
 
-// errTooLong is the error of the call whose answer was over the limit.
+// errTooLong returns the error of the call whose answer was over the limit.
 func errTooLong(limit int64) *core.Error {
 	return core.Errorf(core.KindLimit, opReceive, "the server sent a message over the limit of %s", bytesText(limit)).
 		WithHint("ask for less: a filter, a page size, a range")

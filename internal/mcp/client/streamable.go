@@ -27,8 +27,7 @@ const (
 	maxReopens     = 8 // of the server's own stream, likewise
 )
 
-// streamable is the wire of Streamable HTTP: one POST for each message, the
-// answer to a call in the response.
+// streamable represents the wire of Streamable HTTP: one POST for each message, the answer to a call in the response.
 type streamable struct {
 	at       *endpoint
 	limit    int64
@@ -184,7 +183,7 @@ func (h *streamable) sessionGone() {
 	h.gone = true
 }
 
-// errRefused is a JSON-RPC error that came with an HTTP error status.
+// errRefused returns a JSON-RPC error that came with an HTTP error status.
 func errRefused(resp *http.Response, cause error) *core.Error {
 	var rpc *jsonrpc.Error
 	if !errors.As(cause, &rpc) {

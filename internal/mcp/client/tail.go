@@ -65,7 +65,7 @@ func (t *tail) last(n int) []string {
 	return append([]string(nil), lines[max(0, len(lines)-n):]...)
 }
 
-// escape is how far a terminal sequence (ECMA-48) has been read.
+// escape describes how far a terminal sequence (ECMA-48) has been read.
 type escape byte
 
 const (

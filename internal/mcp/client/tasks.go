@@ -32,7 +32,7 @@ const (
 	pollMost  = 5 * time.Second
 )
 
-// taskTools are the tools of a server that can be called as tasks. It is safe for concurrent use.
+// taskTools holds the tools of a server that can be called as tasks. It is safe for concurrent use.
 type taskTools struct {
 	mu    sync.Mutex
 	names map[string]bool
@@ -86,7 +86,7 @@ func offersTasks(result json.RawMessage) bool {
 	return unmarshal(result, &r) == nil && r.Capabilities.Tasks.Requests.Tools.Call != nil
 }
 
-// task is one of a server, of either era.
+// task represents one of a server, of either era.
 type task struct {
 	Type      string          `json:"resultType"`
 	ID        string          `json:"taskId"`
@@ -103,7 +103,7 @@ func (t *task) ended() bool {
 	return t.Status == "completed" || t.Status == "failed" || t.Status == "cancelled"
 }
 
-// pause is how long to wait before the server is asked again.
+// pause returns how long to wait before the server is asked again.
 func (t *task) pause() time.Duration {
 	ms := max(t.Poll, t.PollMS)
 	if !(ms > 0) {
@@ -128,7 +128,7 @@ func (t *task) wait(ctx context.Context) error {
 // maxTaskID is longer than any id that makes sense.
 const maxTaskID = 1024
 
-// taskAnswered is the task in the answer to a call; nil if it has none.
+// taskAnswered returns the task in the answer to a call; nil if it has none.
 func taskAnswered(result json.RawMessage, era era) *task {
 	if !bytes.Contains(result, []byte(`"taskId"`)) {
 		return nil
@@ -274,7 +274,7 @@ func (s *session) taskParams(x *exchange, id string) json.RawMessage {
 	return append(append(append(b, `"taskId":`...), quoted(id)...), '}')
 }
 
-// taskNow is a task as it stands.
+// taskNow returns a task as it stands.
 func (s *session) taskNow(ctx context.Context, x *exchange, id string) (*task, error) {
 	result, err := s.link.call(ctx, s.beside(ctx, x), methodTask, s.taskParams(x, id))
 	if err != nil {

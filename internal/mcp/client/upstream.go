@@ -24,8 +24,8 @@ import (
 	"retort/internal/core"
 )
 
-// Server is one upstream as configured. Exactly one of Command, URL and Dial is
-// set. Zero durations and sizes mean the defaults.
+// Server represents one upstream as configured. Exactly one of Command, URL and Dial is set. Zero durations and sizes
+// mean the defaults.
 type Server struct {
 	Name string
 
@@ -73,7 +73,7 @@ type Server struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Options are what all servers of a Pool share.
+// Options describes what all servers of a Pool share.
 type Options struct {
 	ClientVersion string // sent to servers together with the name "retort"
 
@@ -124,7 +124,7 @@ type Authorizer interface {
 	Authorize(ctx context.Context, req *http.Request, resp *http.Response) error
 }
 
-// Personal is an Authorizer that has other credentials for each caller.
+// Personal represents an Authorizer that has other credentials for each caller.
 type Personal interface {
 	Authorizer
 	// For has the credentials of one caller. Those of the instance that everybody shares, or
@@ -138,7 +138,7 @@ type Starter interface {
 	Start(cmd *exec.Cmd) (*reaper.Process, error)
 }
 
-// Listing is what a server says of itself.
+// Listing describes what a server says of itself.
 type Listing struct {
 	Tools        []json.RawMessage // the exact definitions, in the server's order
 	Instructions string
@@ -209,8 +209,8 @@ func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessa
 	return result, err
 }
 
-// Fetch is Call for who can take an answer that is not in memory: with such a one result is
-// nil, and the caller closes it.
+// Fetch returns Call for who can take an answer that is not in memory: with such a one result is nil, and the caller
+// closes it.
 func (p *Pool) Fetch(ctx context.Context, server, tool string, args json.RawMessage) (result json.RawMessage, large *core.Spooled, err error) {
 	return p.fetch(ctx, server, tool, args, true)
 }
@@ -279,7 +279,7 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// taken is the instance of a server for the caller of ctx, which does not end before done.
+// taken returns the instance of a server for the caller of ctx, which does not end before done.
 func (p *Pool) taken(ctx context.Context, name string) (_ *serverConn, done func(), _ *core.Error) {
 	n, err := p.instances(name)
 	if err != nil {
@@ -288,7 +288,7 @@ func (p *Pool) taken(ctx context.Context, name string) (_ *serverConn, done func
 	return n.take(ctx)
 }
 
-// server is the instance of a server that lists its tools.
+// server returns the instance of a server that lists its tools.
 func (p *Pool) server(name string) (*serverConn, *core.Error) {
 	n, err := p.instances(name)
 	if err != nil {

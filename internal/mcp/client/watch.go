@@ -17,8 +17,8 @@ import (
 // maxWatched bounds the resources of one server of which clients hear.
 const maxWatched = 1_000
 
-// watched are the resources of a server of which somebody wants to hear, and how many do. It
-// outlives sessions: a new one is told of them.
+// watched holds the resources of a server of which somebody wants to hear, and how many do. It outlives sessions: a
+// new one is told of them.
 type watched struct {
 	changing sync.Mutex // held while the server is told
 
@@ -145,7 +145,7 @@ func (s *serverConn) rewatch(sess *session) {
 	}
 }
 
-// maxRevivals is how often a server is begun again, in a row, only to be told of resources.
+// maxRevivals sets how often a server is begun again, in a row, only to be told of resources.
 const maxRevivals = 5
 
 // revive begins a server again that has ended while resources of it are watched.

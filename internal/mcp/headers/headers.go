@@ -20,7 +20,7 @@ const Keyword = "x-mcp-header"
 
 const maxDepth = 64
 
-// Binding is an argument that a header repeats.
+// Binding represents an argument that a header repeats.
 type Binding struct {
 	Path   []string // of properties that lead to it
 	Header string   // without ParamPrefix

@@ -76,7 +76,7 @@ func argument(args json.RawMessage, path []string) json.RawMessage {
 	return args
 }
 
-// valueOf is a string, a boolean or a safe integer as a header carries it.
+// valueOf returns a string, a boolean or a safe integer as a header carries it.
 func valueOf(raw json.RawMessage) (string, bool) {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -96,7 +96,7 @@ func valueOf(raw json.RawMessage) (string, bool) {
 
 const encodedPrefix, encodedSuffix = "=?base64?", "?="
 
-// Encode is a text as a header carries it: what is not plain ASCII, or looks encoded, is encoded.
+// Encode returns a text as a header carries it: what is not plain ASCII, or looks encoded, is encoded.
 func Encode(s string) string {
 	plain := s == strings.Trim(s, " \t") && !isEncoded(s)
 	for i := 0; i < len(s); i++ {
@@ -112,8 +112,8 @@ func isEncoded(s string) bool {
 	return len(s) >= len(encodedPrefix)+len(encodedSuffix) && strings.HasPrefix(s, encodedPrefix) && strings.HasSuffix(s, encodedSuffix)
 }
 
-// Decode is the text that a header carries. One that can't have come out of Encode, but for being
-// encoded without need, is an error.
+// Decode returns the text that a header carries. One that can't have come out of Encode, but for being encoded
+// without need, is an error.
 func Decode(header string) (string, error) {
 	if isEncoded(header) {
 		text, err := base64.StdEncoding.Strict().DecodeString(header[len(encodedPrefix) : len(header)-len(encodedSuffix)])

@@ -20,8 +20,8 @@ import (
 // what it answers, and the client calls again with what the person said.
 const multiRoundTrip = "2026-07-28"
 
-// maxRounds is how often one call is answered with questions. Clients stop after
-// ten rounds; then the execution is answered as pending.
+// maxRounds sets how often one call is answered with questions. Clients stop after ten rounds; then the execution is
+// answered as pending.
 const maxRounds = 8
 
 // asks reports whether the client can show forms to a person.
@@ -41,8 +41,8 @@ func shows(req mcp.Request, a core.Approval) bool {
 	return asks(req)
 }
 
-// patience is how long a model that resumes an execution waits for a person. It
-// is less than clients wait for an answer.
+// patience returns how long a model that resumes an execution waits for a person. It is less than clients wait for an
+// answer.
 func patience(req mcp.Request) time.Duration {
 	if asks(req) && modern(req) {
 		return 0 // the person is asked at once
@@ -80,7 +80,7 @@ func asking(ctx context.Context, req mcp.Request) context.Context {
 	})
 }
 
-// pages are those that a client was asked to open. It is told of each that it can be closed.
+// pages holds those that a client was asked to open. It is told of each that it can be closed.
 type pages struct {
 	session *mcp.ServerSession
 	mu      sync.Mutex
@@ -108,8 +108,8 @@ func (p *pages) done(ctx context.Context, address string) {
 	}
 }
 
-// outcome is what a call is answered with: an Outcome, or the questions that wait,
-// if the client can bring them to a person. round counts how often it was asked.
+// outcome returns what a call is answered with: an Outcome, or the questions that wait, if the client can bring them
+// to a person. round counts how often it was asked.
 func (s *Server) outcome(req mcp.Request, o core.Outcome, round int) any {
 	if o.Status != core.StatusPendingApproval {
 		if len(o.Approvals) > 0 { // a dry run, of which the effects wait
@@ -186,7 +186,7 @@ func answersTo(waiting []core.Approval, responses mcp.InputResponseMap) iter.Seq
 // The choices of a form, as the client sends them back.
 const denied = "no"
 
-// form is what a person sees of what waits.
+// form returns what a person sees of what waits.
 func form(a core.Approval) *mcp.ElicitParams {
 	if a.Login != "" {
 		return &mcp.ElicitParams{Mode: "url", URL: a.Login, ElicitationID: a.ID, Message: fmt.Sprintf("%s needs you to log in. The program that waits for it goes on then.", core.Legible(a.Server))}
@@ -214,7 +214,7 @@ func form(a core.Approval) *mcp.ElicitParams {
 	return &mcp.ElicitParams{Mode: "form", Message: a.Text(), RequestedSchema: schema}
 }
 
-// maxCode is how much of a program, or of a changed definition, a form shows. Arguments are always whole.
+// maxCode sets how much of a program, or of a changed definition, a form shows. Arguments are always whole.
 const maxCode = 8 << 10
 
 func clipped(code, id string) string {

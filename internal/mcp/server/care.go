@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// care are the arguments by which a call of execute_code asks for more care than the
-// settings do. The pipeline refuses those that ask for less.
+// care holds the arguments by which a call of execute_code asks for more care than the settings do. The pipeline
+// refuses those that ask for less.
 type care struct {
 	ForceApproval   bool            `json:"force_approval"`
 	MemoryLimit     json.RawMessage `json:"memory_limit"`

@@ -19,17 +19,17 @@ import (
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
 const (
-	// askPatience is how long a server waits for an answer of the client.
+	// askPatience sets how long a server waits for an answer of the client.
 	askPatience = 10 * time.Minute
-	// gathering is how long is waited for what is asked at the same time.
+	// gathering sets how long is waited for what is asked at the same time.
 	gathering = 20 * time.Millisecond
 	// maxParked bounds the requests that go on while their clients ask a person.
 	maxParked = 256
 )
 
-// conversation is one request of a client of 2026-07-28, with the questions of servers that came
-// up meanwhile: the client gets them as the answer, and calls again with what the person said.
-// What was begun goes on in between.
+// conversation represents one request of a client of 2026-07-28, with the questions of servers that came up
+// meanwhile: the client gets them as the answer, and calls again with what the person said. What was begun goes on in
+// between.
 type conversation struct {
 	id string
 
@@ -45,7 +45,7 @@ type conversation struct {
 	parked    *time.Timer
 }
 
-// turn is one handling of a request. It outlives the request when servers ask in its midst.
+// turn represents one handling of a request. It outlives the request when servers ask in its midst.
 type turn struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the rest is there
@@ -53,13 +53,13 @@ type turn struct {
 	err    error
 }
 
-// question is one that a server asks.
+// question represents one that a server asks.
 type question struct {
 	request mcp.InputRequest
 	answer  chan json.RawMessage // holds one
 }
 
-// conversations are those of a Server under way.
+// conversations holds those of a Server under way.
 type conversations struct {
 	mu  sync.Mutex
 	all map[string]*conversation
@@ -192,7 +192,7 @@ func (c *conversation) begin(ctx context.Context, next mcp.MethodHandler, method
 	return t
 }
 
-// peer is the client of whatever request is the last one. The caller holds mu.
+// peer returns the client of whatever request is the last one. The caller holds mu.
 func (c *conversation) peer() *core.Peer {
 	now := func() *core.Peer {
 		c.mu.Lock()
@@ -210,7 +210,7 @@ func (c *conversation) peer() *core.Peer {
 	return p
 }
 
-// await is the result of the request, or the questions that came up.
+// await returns the result of the request, or the questions that came up.
 func (s *Server) await(ctx context.Context, c *conversation, t *turn) (mcp.Result, error) {
 	for done := false; !done; {
 		select {
@@ -272,7 +272,7 @@ func (c *conversation) waits() bool {
 	return c.parked != nil
 }
 
-// asking is the answer that has all questions which are open, beside those about approvals.
+// asking returns the answer that has all questions which are open, beside those about approvals.
 func (s *Server) asking(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -431,8 +431,8 @@ func elicits(c *mcp.ClientCapabilities) bool {
 
 func samples(c *mcp.ClientCapabilities) bool { return c != nil && c.Sampling != nil }
 
-// questionOf is what a client is asked for a server: with the name of the server, and as far as
-// the client offers it.
+// questionOf returns what a client is asked for a server: with the name of the server, and as far as the client
+// offers it.
 func questionOf(a core.Asked, caps *mcp.ClientCapabilities) (mcp.InputRequest, *core.Error) {
 	switch {
 	case caps == nil,
@@ -497,7 +497,7 @@ func flat(schema json.RawMessage) *core.Error {
 	return nil
 }
 
-// checked is what a client has answered, if it is an answer to that.
+// checked returns what a client has answered, if it is an answer to that.
 func checked(a core.Asked, answer json.RawMessage) (json.RawMessage, *core.Error) {
 	var r struct {
 		Action string          `json:"action"`
@@ -509,8 +509,8 @@ func checked(a core.Asked, answer json.RawMessage) (json.RawMessage, *core.Error
 	return answer, nil
 }
 
-// telling is a peer that is told of progress and log lines, until stop. Progress is that of a
-// call: of a program, which makes several, Retort tells itself.
+// telling returns a peer that is told of progress and log lines, until stop. Progress is that of a call: of a
+// program, which makes several, Retort tells itself.
 func telling(ctx context.Context, req mcp.Request) (p *core.Peer, stop func()) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
@@ -587,7 +587,7 @@ func tellLog(ctx context.Context, session *mcp.ServerSession, params json.RawMes
 	_ = session.Log(ctx, &mcp.LoggingMessageParams{Level: p.Level, Logger: p.Logger, Data: p.Data})
 }
 
-// broughtBy is what a request brings of one before it.
+// broughtBy returns what a request brings of one before it.
 func broughtBy(req mcp.Request) (state string, responses mcp.InputResponseMap) {
 	switch p := req.GetParams().(type) {
 	case *mcp.CallToolParamsRaw:

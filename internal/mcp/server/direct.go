@@ -16,7 +16,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Passer is an Engine with servers that clients see as they are, beside Retort's own tools.
+// Passer represents an Engine with servers that clients see as they are, beside Retort's own tools.
 type Passer interface {
 	// Exposed names these servers, sorted.
 	Exposed() []string
@@ -35,16 +35,16 @@ type Passer interface {
 	Watch(f func(server, method string, params json.RawMessage)) (stop func())
 }
 
-// LogWanter is an Engine that is told from which level on a client wants servers' log lines.
+// LogWanter represents an Engine that is told from which level on a client wants servers' log lines.
 type LogWanter interface{ WantLog(level string) }
 
 // ToolsChanged is the notification that Watch tells of when any tools are others.
 const ToolsChanged = "notifications/tools/list_changed"
 
-// awaited is how long the first list of tools waits for servers that are starting.
+// awaited sets how long the first list of tools waits for servers that are starting.
 const awaited = 10 * time.Second
 
-// direct is what a Server has of servers that clients see as they are.
+// direct describes what a Server has of servers that clients see as they are.
 type direct struct {
 	passer Passer
 	server *Server
@@ -57,7 +57,7 @@ type direct struct {
 	byName map[string]named // by the name towards clients
 }
 
-// named is a tool under its name towards clients.
+// named represents a tool under its name towards clients.
 type named struct {
 	name       string
 	tool       *core.Tool
@@ -77,8 +77,7 @@ func (s *Server) passes() {
 	s.mcp.AddReceivingMiddleware(s.direct.lists, s.direct.requests)
 }
 
-// capabilities are what a server says it has. Prompts and resources are there with servers
-// that are exposed.
+// capabilities returns what a server says it has. Prompts and resources are there with servers that are exposed.
 func capabilities(e Engine, o Options) *mcp.ServerCapabilities {
 	c := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: o.Lean}} // see offerResume
 	if _, ok := e.(LogWanter); ok {
@@ -140,8 +139,7 @@ func (d *direct) sync() {
 	d.tools, d.byName = now, byName
 }
 
-// offered are the tools of exposed servers, each under its own name if nothing else has it,
-// else as server__tool.
+// offered returns the tools of exposed servers, each under its own name if nothing else has it, else as server__tool.
 func (d *direct) offered() (all []named) {
 	exposed, tools := d.passer.Exposed(), d.passer.Toolset()
 	count := map[string]int{}
@@ -165,8 +163,8 @@ func (d *direct) offered() (all []named) {
 	return all
 }
 
-// boundOf are the arguments that headers repeat. Of a definition that marks them otherwise than
-// the protocol says nobody knows which: clients leave the tool out.
+// boundOf returns the arguments that headers repeat. Of a definition that marks them otherwise than the protocol says
+// nobody knows which: clients leave the tool out.
 func boundOf(definition json.RawMessage) []headers.Binding {
 	if !bytes.Contains(definition, []byte(headers.Keyword)) {
 		return nil
@@ -191,7 +189,7 @@ func (d *direct) known(name string) (named, bool) {
 	return n, ok
 }
 
-// call is the handler of a tool of an exposed server.
+// call returns the handler of a tool of an exposed server.
 func (d *direct) call(name string) handler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 		n, ok := d.known(name)
@@ -233,8 +231,8 @@ func passed(ctx context.Context, answer any) any {
 	return &mcp.CallToolResult{}
 }
 
-// notYet is the answer to a call that waits for a person: an error, since a client may hold
-// what is none against the tool's output schema.
+// notYet returns the answer to a call that waits for a person: an error, since a client may hold what is none against
+// the tool's output schema.
 func notYet(o core.Outcome) any {
 	text, err := marshal(o)
 	if err != nil {
@@ -281,7 +279,7 @@ func (d *direct) await(ctx context.Context, name string) {
 	}
 }
 
-// listed is the list of Retort's own tools, and on its last page those of exposed servers.
+// listed returns the list of Retort's own tools, and on its last page those of exposed servers.
 func (d *direct) listed(own *mcp.ListToolsResult, modern bool) (mcp.Result, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -7,16 +7,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// exact is a result that goes out as it is: order of keys, digits of numbers, and kinds of
-// content that the SDK does not know.
+// exact represents a result that goes out as it is: order of keys, digits of numbers, and kinds of content that the
+// SDK does not know.
 type exact struct {
 	mcp.ResultBase
 	raw    json.RawMessage
 	modern bool // it says that it is complete
 }
 
-// MarshalJSON is the result, with what every result says since 2026-07-28 if it does not say
-// so itself.
+// MarshalJSON returns the result, with what every result says since 2026-07-28 if it does not say so itself.
 func (e *exact) MarshalJSON() ([]byte, error) {
 	raw := e.raw
 	if e.modern {
@@ -56,7 +55,7 @@ func member(object []byte, name string) (from, to int) {
 	return 0, 0
 }
 
-// withMember is an object with another value of a member.
+// withMember returns an object with another value of a member.
 func withMember(object json.RawMessage, name string, value any) json.RawMessage {
 	text, err := marshal(value)
 	if err != nil {
@@ -70,7 +69,7 @@ func withMember(object json.RawMessage, name string, value any) json.RawMessage 
 	return append(append(out, text...), object[to:]...)
 }
 
-// orMember is an object that has a member, before all others if it had it not.
+// orMember returns an object that has a member, before all others if it had it not.
 func orMember(object json.RawMessage, name string, value any) json.RawMessage {
 	text, err := marshal(map[string]any{name: value})
 	rest := bytes.TrimSpace(object)

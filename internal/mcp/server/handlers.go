@@ -142,7 +142,7 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (any, er
 	return s.outcome(req, s.engine.Execute(asking(ctx, req), request), 0), nil
 }
 
-// program is what a call of execute_code asks for.
+// program returns what a call of execute_code asks for.
 func program(req *mcp.CallToolRequest) (r core.Request, err error) {
 	var a struct {
 		Code      string        `json:"code"`
@@ -238,7 +238,7 @@ func (s *Server) restore(ctx context.Context, req *mcp.CallToolRequest) (any, er
 	return s.outcome(req, s.engine.Restore(asking(ctx, req), core.Request{Client: client(req)}, text), 0), nil
 }
 
-// text is the one argument of tools that take a text.
+// text returns the one argument of tools that take a text.
 func text(req *mcp.CallToolRequest) (string, error) {
 	var a struct {
 		Text string `json:"text"`
@@ -256,8 +256,8 @@ func client(req *mcp.CallToolRequest) string {
 	return ""
 }
 
-// modelOf is what a client says of its model in _meta of a call: "model" and "modelVersion", or "model" as an object
-// with "name" and "version". What is no plain name is left out: anybody may have written it.
+// modelOf returns what a client says of its model in _meta of a call: "model" and "modelVersion", or "model" as an
+// object with "name" and "version". What is no plain name is left out: anybody may have written it.
 func modelOf(req *mcp.CallToolRequest) (model, version string) {
 	text := func(v any) string {
 		s, _ := v.(string)
@@ -278,10 +278,10 @@ const (
 	plainModel = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/-"
 )
 
-// every is how often progress is told at the most.
+// every sets how often progress is told at the most.
 const every = 200 * time.Millisecond
 
-// notice is how far a request is.
+// notice describes how far a request is.
 type notice struct {
 	n    int
 	text string

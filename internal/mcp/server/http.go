@@ -26,7 +26,7 @@ type HTTP struct {
 	Stateless, Sessions, Events http.Handler
 }
 
-// maxEvents is how many bytes of events are kept for clients that lost their stream.
+// maxEvents sets how many bytes of events are kept for clients that lost their stream.
 const maxEvents = 4 << 20
 
 // HTTP makes handlers for a server. Bodies must be bounded by the caller.
@@ -42,7 +42,7 @@ func (s *Server) HTTP() *HTTP {
 	}
 }
 
-// lifting is a handler that sees what clients say of tasks; see liftTask.
+// lifting returns a handler that sees what clients say of tasks; see liftTask.
 func lifting(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.Body != nil {

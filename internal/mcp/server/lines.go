@@ -22,10 +22,9 @@ const codeEnding = -32000
 // noBatches is the first version of the protocol without batches.
 const noBatches = "2025-06-18"
 
-// lineTransport is the transport of a client that writes one message on each line. Its
-// connection ends with the stream and not before: the SDK's own ends with the first line that is
-// JSON and no message, and with it everything that runs. Such lines are answered as JSON-RPC 2.0
-// says.
+// lineTransport represents the transport of a client that writes one message on each line. Its connection ends with
+// the stream and not before: the SDK's own ends with the first line that is JSON and no message, and with it
+// everything that runs. Such lines are answered as JSON-RPC 2.0 says.
 type lineTransport struct{ conn *lineConn }
 
 func newLineTransport(in io.ReadCloser, out io.WriteCloser) *lineTransport {
@@ -40,15 +39,15 @@ func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) {
 	return t.conn, nil
 }
 
-// line is what was read up to a newline. It is not whole if it was too long, and has no text
-// then, nor if err is set.
+// line describes what was read up to a newline. It is not whole if it was too long, and has no text then, nor if err
+// is set.
 type line struct {
 	text  []byte
 	whole bool
 	err   error
 }
 
-// lineConn is the connection of a lineTransport.
+// lineConn represents the connection of a lineTransport.
 type lineConn struct {
 	in     io.ReadCloser
 	out    io.WriteCloser
@@ -66,7 +65,7 @@ type lineConn struct {
 	drains  bool
 }
 
-// inCall is a request of the client that has no answer yet.
+// inCall represents a request of the client that has no answer yet.
 type inCall struct {
 	initialize, cancelled bool
 	lasts                 bool   // until its stream ends: nobody waits for its answer

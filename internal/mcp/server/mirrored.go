@@ -40,8 +40,8 @@ func (s *Server) mirrored(next http.Handler) http.Handler {
 	})
 }
 
-// mirrors says what is wrong with headers, and which request it is about. What is no request is
-// for the SDK to refuse.
+// mirrors returns what is wrong with headers, and which request it is about. What is no request is for the SDK to
+// refuse.
 func (s *Server) mirrors(ctx context.Context, header http.Header, body []byte) (id json.RawMessage, err error) {
 	var message, params map[string]json.RawMessage // keys count as they are spelled
 	var method, tool string

@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// shownBy is a peer that says what the client of a request shows to a person.
+// shownBy returns a peer that says what the client of a request shows to a person.
 func shownBy(req mcp.Request) *core.Peer {
 	caps := capabilitiesOf(req)
 	if caps == nil || caps.Elicitation == nil {
@@ -33,8 +33,8 @@ func showing(caps *mcp.ClientCapabilities, a core.Asked) bool {
 	}
 }
 
-// pageOf is the question whether a person opens a page for a server. The client gets an id of
-// ours: servers do not know those of others.
+// pageOf returns the question whether a person opens a page for a server. The client gets an id of ours: servers do
+// not know those of others.
 func pageOf(a core.Asked) *mcp.ElicitParams {
 	var p struct {
 		Message string `json:"message"`

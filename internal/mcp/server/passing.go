@@ -16,7 +16,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Kind is a kind of things that servers have besides tools.
+// Kind represents a kind of things that servers have besides tools.
 type Kind struct {
 	Method string // that lists them
 	Member string // of the answer
@@ -31,20 +31,20 @@ var (
 	Prompts   = Kind{"prompts/list", "prompts", "name", "get_prompt"}
 )
 
-// Listed is one thing of a server, as it was received.
+// Listed represents one thing of a server, as it was received.
 type Listed struct {
 	Server string
 	Item   json.RawMessage
 }
 
-// thing is something of an exposed server, under the name that clients know.
+// thing represents something of an exposed server, under the name that clients know.
 type thing struct {
 	server, own, name string
 	item              json.RawMessage
 }
 
-// things are all of a kind. What several servers have under the same name is named after its
-// server: retort://SERVER/URI for resources, server__name for prompts.
+// things returns all of a kind. What several servers have under the same name is named after its server:
+// retort://SERVER/URI for resources, server__name for prompts.
 func (d *direct) things(ctx context.Context, k Kind) []thing {
 	count := map[string]int{}
 	var all []thing
@@ -103,7 +103,7 @@ func (d *direct) list(ctx context.Context, k Kind, req mcp.Request) (mcp.Result,
 	return answer(req, map[string]any{k.Member: items})
 }
 
-// answer is a result of Retort's own.
+// answer returns a result of Retort's own.
 func answer(req mcp.Request, members map[string]any) (mcp.Result, error) {
 	if modern(req) {
 		members["ttlMs"], members["cacheScope"] = 0, "private"
@@ -249,8 +249,7 @@ func (d *direct) pass(ctx context.Context, req mcp.Request, what core.Passed, pa
 	return nil, failure(o)
 }
 
-// passed is what became of a request that is passed on, or the questions that wait for the
-// person at the client.
+// passed returns what became of a request that is passed on, or the questions that wait for the person at the client.
 func (d *direct) passed(ctx context.Context, req mcp.Request, what core.Passed) (o core.Outcome, asked mcp.Result, err error) {
 	var answer any
 	if state, again := roundOf(ctx); again && state.Execution != "" {

@@ -34,7 +34,7 @@ func NewRounds() *Rounds {
 	return &Rounds{key: key, spent: map[string]time.Time{}}
 }
 
-// requestState is what the client brings back with the answers.
+// requestState describes what the client brings back with the answers.
 type requestState struct {
 	Conversation string            `json:"conversation,omitempty"` // that goes on meanwhile
 	Execution    string            `json:"execution_id,omitempty"`
@@ -46,7 +46,7 @@ type requestState struct {
 	Expires      time.Time         `json:"expires"`
 }
 
-// issue is a state as the client keeps it.
+// issue returns a state as the client keeps it.
 func (r *Rounds) issue(s requestState) (string, error) {
 	s.Nonce = rand.Text()
 	text, err := json.Marshal(s)
@@ -85,16 +85,16 @@ func errNoRound() *core.Error {
 	return core.Errorf(core.KindInvalidArguments, "mcpserver", "the requestState is not one of this server; nothing ran").WithHint("call the tool without requestState")
 }
 
-// round is the key of the state that a client has brought, in a context.
+// round represents the key of the state that a client has brought, in a context.
 type round struct{}
 
-// roundOf is the state that the client of ctx has brought, which was issued for its call.
+// roundOf returns the state that the client of ctx has brought, which was issued for its call.
 func roundOf(ctx context.Context) (s requestState, ok bool) {
 	s, ok = ctx.Value(round{}).(requestState)
 	return s, ok
 }
 
-// open is a state that was signed here.
+// open returns a state that was signed here.
 func (r *Rounds) open(state string) (s requestState, ok bool) {
 	body, mac, _ := strings.Cut(state, ".")
 	text, err := base64.RawURLEncoding.DecodeString(body)

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Refusal is the answer to what is no JSON-RPC message.
+// Refusal represents the answer to what is no JSON-RPC message.
 type Refusal struct {
 	ID    json.RawMessage // of the request that it answers; nil if that is unknown
 	Error *jsonrpc.Error
@@ -125,7 +125,7 @@ func isBatch(text []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("["))
 }
 
-// MaxBatch is how many messages a batch may have.
+// MaxBatch sets how many messages a batch may have.
 const MaxBatch = 64
 
 // SplitBatch returns the messages of a text: those of a batch, or the one that it is.
@@ -143,7 +143,7 @@ func SplitBatch(text []byte) ([]json.RawMessage, *Refusal) {
 	return messages, nil
 }
 
-// Content is what a text has, as far as that decides where it goes.
+// Content describes what a text has, as far as that decides where it goes.
 type Content struct {
 	Messages int
 	Calls    int  // of tools

@@ -130,7 +130,7 @@ func (s *Server) addTools(lean bool) error {
 // maxLine bounds one message from the client.
 const maxLine = 16 << 20
 
-// draining is how long requests have to end when the context of Serve is done.
+// draining sets how long requests have to end when the context of Serve is done.
 const draining = 30 * time.Second
 
 // Serve answers one client over a stream of newline-delimited JSON until the
@@ -171,7 +171,7 @@ func (s *Server) serve(h handler) mcp.ToolHandler {
 	}
 }
 
-// resultOf is an answer as structured content, and the same JSON as text.
+// resultOf returns an answer as structured content, and the same JSON as text.
 func resultOf(answer any, failed bool) (*mcp.CallToolResult, error) {
 	text, err := marshal(answer)
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 const (
 	// maxSubscribed bounds the resources of which the clients of a Server hear.
 	maxSubscribed = 1_000
-	// goodbye is how long a server may take to be told that nobody wants to hear any more.
+	// goodbye sets how long a server may take to be told that nobody wants to hear any more.
 	goodbye = 10 * time.Second
 )
 
-// subscriptions are the resources of which clients want to hear. The server of each is asked
-// once, and told when the last has had enough or is gone.
+// subscriptions holds the resources of which clients want to hear. The server of each is asked once, and told when
+// the last has had enough or is gone.
 type subscriptions struct {
 	asking sync.Mutex // held while a server is asked
 
@@ -98,7 +98,7 @@ func (d *direct) forget(session *mcp.ServerSession) {
 	delete(d.subscribed.sessions, session)
 }
 
-// state says whether nobody hears of a resource yet, and whether there is no room for another.
+// state reports whether nobody hears of a resource yet, and whether there is no room for another.
 func (s *subscriptions) state(r resource) (first, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +138,7 @@ func (s *subscriptions) drop(r resource, session *mcp.ServerSession) bool {
 	return true
 }
 
-// of are the resources of which a session hears.
+// of returns the resources of which a session hears.
 func (s *subscriptions) of(session *mcp.ServerSession) (all []resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

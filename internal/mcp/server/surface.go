@@ -19,7 +19,7 @@ var surface embed.FS
 //go:embed instructions.md
 var instructions string
 
-// modelTool is a tool that Retort itself offers to clients.
+// modelTool represents a tool that Retort itself offers to clients.
 type modelTool struct {
 	name     string
 	readOnly bool

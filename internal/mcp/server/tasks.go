@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Tasker is an Engine with a queue. A task that is not the principal's does not exist.
+// Tasker represents an Engine with a queue. A task that is not the principal's does not exist.
 type Tasker interface {
 	// Submit puts a job into the queue; it is durable then. Servers that it calls reach the
 	// peer of ctx.
@@ -39,16 +39,16 @@ const (
 	relatedTask = "io.modelcontextprotocol/related-task"
 	// taskAsked is where the SDK leaves what a client asks for; see liftTask.
 	taskAsked = "retort/task"
-	// grace is how long a client that knows tasks waits for an answer before it has one.
+	// grace sets how long a client that knows tasks waits for an answer before it has one.
 	grace = 2 * time.Second
-	// pollEvery is how often clients should ask.
+	// pollEvery sets how often clients should ask.
 	pollEvery = time.Second
 	// maxTalks bounds the tasks whose servers may ask their clients.
 	maxTalks = 256
 	taskPage = 100
 )
 
-// tasks are those of a Server's clients.
+// tasks holds those of a Server's clients.
 type tasks struct {
 	Tasker
 	server *Server
@@ -57,7 +57,7 @@ type tasks struct {
 	talks map[string]*conversation // what servers ask in the midst of tasks
 }
 
-// taskParams are those of all methods of tasks.
+// taskParams holds those of all methods of tasks.
 type taskParams struct {
 	mcp.ParamsBase
 	TaskID    string               `json:"taskId"`
@@ -138,7 +138,7 @@ func knowsTasks(req mcp.Request) bool {
 	return ok
 }
 
-// offering is what a server says it has, and tasks.
+// offering returns what a server says it has, and tasks.
 func offering(result mcp.Result) mcp.Result {
 	switch r := result.(type) {
 	case *mcp.DiscoverResult:
@@ -158,7 +158,7 @@ func offering(result mcp.Result) mcp.Result {
 	return result
 }
 
-// listed is a list of tools that says which can be called as tasks.
+// listed returns a list of tools that says which can be called as tasks.
 func (k *tasks) listed(result mcp.Result) mcp.Result {
 	text, err := json.Marshal(result)
 	var list struct {
@@ -270,7 +270,7 @@ func (k *tasks) called(ctx context.Context, req *mcp.CallToolRequest) (result mc
 	return &exact{raw: object("task", taskOf(k.seen(t), true))}, true, nil
 }
 
-// timeToLive is how long a client wants a task kept; 0 if it does not say so.
+// timeToLive returns how long a client wants a task kept; 0 if it does not say so.
 func timeToLive(asked any) time.Duration {
 	wanted, _ := asked.(map[string]any)
 	if ms, ok := wanted["ttl"].(float64); ok && ms > 0 && ms < 1e12 {
@@ -279,7 +279,7 @@ func timeToLive(asked any) time.Duration {
 	return 0
 }
 
-// refused is the answer to a call that became no task.
+// refused returns the answer to a call that became no task.
 func refused(err error) (mcp.Result, error) {
 	return resultOf(map[string]any{"error": core.AsError(err)}, true)
 }
@@ -317,8 +317,7 @@ func (k *tasks) talk(id string) *conversation {
 	return k.talks[id]
 }
 
-// open are the questions of a task that its client can answer: those of servers, and what
-// waits for a person.
+// open returns the questions of a task that its client can answer: those of servers, and what waits for a person.
 func (k *tasks) open(id string, call *mcp.CallToolRequest) (mcp.InputRequestMap, []core.Approval) {
 	all := mcp.InputRequestMap{}
 	if talk := k.talk(id); talk != nil {
@@ -355,14 +354,13 @@ func (k *tasks) take(id string, call *mcp.CallToolRequest, responses mcp.InputRe
 	}
 }
 
-// asCall is a request about a task as far as it tells of its client.
+// asCall returns a request about a task as far as it tells of its client.
 func asCall(req mcp.Request) *mcp.CallToolRequest {
 	session, _ := req.GetSession().(*mcp.ServerSession)
 	return &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Meta: req.GetParams().GetMeta()}, Extra: req.GetExtra()}
 }
 
-// find is a task of the server's principal, which the queue of whoever sits at the machine
-// has among others.
+// find returns a task of the server's principal, which the queue of whoever sits at the machine has among others.
 func (k *tasks) find(id string) (core.JobState, error) {
 	t, err := k.Task(id)
 	if err != nil || t.ID != id || t.Principal != k.server.principal { // nor one that was given this id by a caller
@@ -371,7 +369,7 @@ func (k *tasks) find(id string) (core.JobState, error) {
 	return k.seen(t), nil
 }
 
-// seen is a task as its client sees it: it waits while a server asks.
+// seen returns a task as its client sees it: it waits while a server asks.
 func (k *tasks) seen(t core.JobState) core.JobState {
 	talk := k.talk(t.ID)
 	if talk == nil || t.Status != core.TaskRunning {
@@ -385,7 +383,7 @@ func (k *tasks) seen(t core.JobState) core.JobState {
 	return t
 }
 
-// resultOfTask is what the call would have been answered with.
+// resultOfTask returns what the call would have been answered with.
 func resultOfTask(t core.JobState) (json.RawMessage, bool, error) {
 	o := *t.Outcome
 	failed := o.Status != core.StatusOK
@@ -404,7 +402,7 @@ func resultOfTask(t core.JobState) (json.RawMessage, bool, error) {
 	return text, failed, err
 }
 
-// taskOf is a task as MCP has it; before 2026-07-28 a failed call is a failed task.
+// taskOf returns a task as MCP has it; before 2026-07-28 a failed call is a failed task.
 func taskOf(t core.JobState, legacy bool) map[string]any {
 	status, message := "working", ""
 	switch {
@@ -436,7 +434,7 @@ func taskOf(t core.JobState, legacy bool) map[string]any {
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// mine are the tasks of the server's principal, a page of them.
+// mine returns the tasks of the server's principal, a page of them.
 func (k *tasks) mine(cursor string) (page []core.JobState, next string, err error) {
 	all, err := k.Tasks()
 	if err != nil {

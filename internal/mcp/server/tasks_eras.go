@@ -80,7 +80,7 @@ func (k *tasks) result(ctx context.Context, req mcp.Request, t core.JobState) (m
 	return &exact{raw: withMeta(raw, relatedTask, map[string]any{"taskId": t.ID})}, nil
 }
 
-// withMeta is a result with one more member of its _meta.
+// withMeta returns a result with one more member of its _meta.
 func withMeta(raw json.RawMessage, name string, value any) json.RawMessage {
 	meta := json.RawMessage("{}")
 	if from, to := member(raw, "_meta"); to > 0 {

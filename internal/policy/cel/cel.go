@@ -20,13 +20,13 @@ const (
 	maxSteps = 200_000 // of one evaluation; a step is an operation, an item or 64 bytes of text
 )
 
-// Expr is a compiled expression. It is safe for concurrent use.
+// Expr represents a compiled expression. It is safe for concurrent use.
 type Expr struct {
 	root  node
 	names []string
 }
 
-// Error says what is wrong with an expression, and where.
+// Error describes what is wrong with an expression, and where.
 type Error struct {
 	At      int // byte offset
 	Message string
@@ -53,7 +53,7 @@ func Compile(text string, variables ...string) (*Expr, error) {
 	return &Expr{root: root.eval, names: slices.Compact(p.names)}, nil
 }
 
-// Names are the fields and keys that the expression asks for, sorted.
+// Names returns the fields and keys that the expression asks for, sorted.
 func (e *Expr) Names() []string { return e.names }
 
 // True evaluates the expression. Variables have values that Value makes. What
@@ -70,18 +70,17 @@ func (e *Expr) True(variables map[string]any) (bool, error) {
 	return b, nil
 }
 
-// node is one operation. Values are nil, bool, int64, float64, string, []any
-// and map[string]any.
+// node represents one operation. Values are nil, bool, int64, float64, string, []any and map[string]any.
 type node func(m *machine) (any, error)
 
-// machine is one evaluation.
+// machine represents one evaluation.
 type machine struct {
 	variables map[string]any
 	scope     *binding
 	steps     int
 }
 
-// binding is the variable of a macro, inside of which it is known.
+// binding represents the variable of a macro, inside of which it is known.
 type binding struct {
 	name  string
 	value any
@@ -119,7 +118,7 @@ func (m *machine) lookup(name string) (any, error) {
 	return v, nil
 }
 
-// did is the hint for a name that is not known.
+// did returns the hint for a name that is not known.
 func did(name string, known []string) string {
 	if near := core.Nearest(name, known, 1); len(near) > 0 {
 		return "did you mean " + near[0] + "?"

@@ -315,7 +315,7 @@ func integers(sign string, a, b int64) (any, error) {
 	return nil, errOverflow
 }
 
-// fieldsOf is the value of an operand that has fields.
+// fieldsOf returns the value of an operand that has fields.
 func fieldsOf(m *machine, operand node, what string) (map[string]any, error) {
 	v, err := operand(m)
 	if err != nil {
@@ -491,7 +491,7 @@ func toText(v any) (any, error) {
 	return nil, overload("string", v)
 }
 
-// iteration is a macro over the items of a list or the keys of a map.
+// iteration represents a macro over the items of a list or the keys of a map.
 type iteration struct {
 	items    node
 	variable string
@@ -540,7 +540,7 @@ func (i iteration) test(m *machine) (bool, error) {
 	return b, nil
 }
 
-// quantified is all and exists. An item that decides makes up for errors in others.
+// quantified returns all and exists. An item that decides makes up for errors in others.
 func (i iteration) quantified(all bool) node {
 	return func(m *machine) (any, error) {
 		result := all

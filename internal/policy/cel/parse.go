@@ -17,7 +17,7 @@ type parser struct {
 	names     []string // fields and keys that were asked for
 }
 
-// part is a piece of an expression with what the grammar has to know of it.
+// part represents a piece of an expression with what the grammar has to know of it.
 type part struct {
 	eval    node
 	at      int
@@ -55,7 +55,7 @@ func unexpected(t token, what string) *Error {
 	return &Error{At: t.at, Message: what + ", found " + found}
 }
 
-// whole is an expression that is true or false, and nothing after it.
+// whole returns an expression that is true or false, and nothing after it.
 func (p *parser) whole() (part, error) {
 	e, err := p.expression()
 	if err != nil {

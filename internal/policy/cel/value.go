@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// maxDepth is how deep a value may be nested.
+// maxDepth sets how deep a value may be nested.
 const maxDepth = 500
 
 // Value reads one JSON value as expressions see it: integers of 64 bits as

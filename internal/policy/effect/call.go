@@ -108,7 +108,7 @@ func (w *walk) raise(key string, kind core.EffectKind, verb string) {
 	}
 }
 
-// maxNested is how many times JSON within a string is looked into.
+// maxNested sets how many times JSON within a string is looked into.
 const maxNested = 3
 
 // document judges the values of a JSON document. key is the name of the argument that it is

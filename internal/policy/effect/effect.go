@@ -61,7 +61,7 @@ func stated(t *core.Tool) core.Effect {
 	return core.Effect{Kind: name.kind, Reason: "its name says " + name.verb}
 }
 
-// judgement is what a text says about an effect.
+// judgement describes what a text says about an effect.
 type judgement struct {
 	kind core.EffectKind
 	verb string // the word or phrase that decides, "" if none does

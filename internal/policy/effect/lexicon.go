@@ -2,7 +2,7 @@ package effect
 
 import "strings"
 
-// class is what a word says as a part of a tool's name.
+// class describes what a word says as a part of a tool's name.
 type class uint8
 
 const (

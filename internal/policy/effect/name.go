@@ -72,7 +72,7 @@ func guesses(words []string, i int) bool {
 	return noun && i > 0 && i < len(words)-1 && lookup(words[0]).class == unknown && !asks[words[i+1]]
 }
 
-// maxObject is how many words behind a verb are looked at for its object.
+// maxObject sets how many words behind a verb are looked at for its object.
 const maxObject = 8
 
 // withObject gives verbs the class that they have with their object: resolve_library_id reads,
@@ -159,7 +159,7 @@ func objectEnd(rest []string) int {
 
 func singular(text string) string { return strings.TrimSuffix(text, "s") }
 
-// position is where a word stands in a name.
+// position describes where a word stands in a name.
 type position struct {
 	last    bool   // but for what tail finds
 	joined  bool   // after "and" or "or"

@@ -46,7 +46,7 @@ func startsQuery(text string) bool {
 	return empty
 }
 
-// query is a text of one dialect that is judged.
+// query represents a text of one dialect that is judged.
 type query struct {
 	tokens []token
 	judgement
@@ -57,7 +57,7 @@ type query struct {
 	sparq   bool   // it is SPARQL
 }
 
-// start says whether a statement begins at a token.
+// start describes whether a statement begins at a token.
 type start uint8
 
 const (
@@ -322,8 +322,8 @@ func (q *query) sign(i int) string {
 	return q.tokens[i].text
 }
 
-// maxStatement is how many tokens of a statement are looked at for each of its words, so that a
-// query of many words takes no time that grows with their square.
+// maxStatement sets how many tokens of a statement are looked at for each of its words, so that a query of many words
+// takes no time that grows with their square.
 const maxStatement = 1 << 10
 
 // has reports whether a word is among the next maxStatement tokens of the statement.

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// dialect is how a query language quotes strings and names and marks comments. Servers do not
-// name their dialect, so each query is read in all of them, and the strictest reading counts.
+// dialect describes how a query language quotes strings and names and marks comments. Servers do not name their
+// dialect, so each query is read in all of them, and the strictest reading counts.
 type dialect struct {
 	backslash   bool     // a backslash escapes in strings
 	doubled     bool     // "x" is a string with the rules of strings, not a name
@@ -37,7 +37,7 @@ var dialects = []dialect{
 	{backslash: true, doubled: true, triple: true, lineComment: []string{"#"}},                             // SPARQL, GraphQL
 }
 
-// token is a part of a query outside of comments.
+// token represents a part of a query outside of comments.
 type token struct {
 	kind tokenKind
 	text string // a word in lower case, or a sign; of strings and quoted names nothing

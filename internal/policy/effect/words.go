@@ -56,7 +56,7 @@ func mixesScripts(words []string) (string, bool) {
 	return "", false
 }
 
-// word is a word with what it is known as.
+// word represents a word with what it is known as.
 type word struct {
 	text  string
 	verb  string // the verb that it is a form of, "" if it is none

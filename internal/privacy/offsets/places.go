@@ -19,12 +19,12 @@ type ByHash struct {
 
 const (
 	shardBits = 10
-	// Few is how many places are a map.
+	// Few sets how many places are a map.
 	Few = 4096
 )
 
-// shard is a hash table with linear probing. The positions are in the order of the tags, so
-// it grows without the rest of the hashes.
+// shard represents a hash table with linear probing. The positions are in the order of the tags, so it grows without
+// the rest of the hashes.
 type shard struct {
 	tags   []uint16
 	places []uint32 // 0: nothing is here
@@ -35,7 +35,7 @@ func split(h uint64) (i int, tag uint16) {
 	return int(h >> (64 - shardBits)), uint16(h >> (48 - shardBits))
 }
 
-// Find is the first place of a hash of which is says that it is it; 0 if there is none.
+// Find returns the first place of a hash of which is says that it is it; 0 if there is none.
 func (x *ByHash) Find(h uint64, is func(place uint32) bool) uint32 {
 	if x.many == nil {
 		if place := x.few[h]; place != 0 && is(place) {
@@ -87,7 +87,7 @@ func (x *ByHash) Replace(h uint64, old, place uint32) {
 	}
 }
 
-// position is where a tag would be best.
+// position returns where a tag would be best.
 func (s *shard) position(tag uint16) int { return int(uint64(tag) * uint64(len(s.tags)) >> 16) }
 
 func (s *shard) find(tag uint16, is func(place uint32) bool) int {
@@ -134,11 +134,11 @@ func (s *shard) grow() {
 	}
 }
 
-// ByNumber is the places of numbers, which are not negative. The zero value is empty and ready.
+// ByNumber represents the places of numbers, which are not negative. The zero value is empty and ready.
 type ByNumber struct{ pages []*page }
 
-// page is the places of consecutive numbers, in two bytes each as long as they are near
-// to each other, as those are that were minted one after another.
+// page represents the places of consecutive numbers, in two bytes each as long as they are near to each other, as
+// those are that were minted one after another.
 type page struct {
 	base uint32
 	near [pageSize]uint16 // how far above base, from 1 on; 0: it has none
@@ -175,7 +175,7 @@ func (p *page) set(i int, place uint32) {
 	p.far[i] = place
 }
 
-// At is the place of a number; 0 if it has none.
+// At returns the place of a number; 0 if it has none.
 func (n *ByNumber) At(number int) uint32 {
 	if i := number / pageSize; i < len(n.pages) && n.pages[i] != nil {
 		return n.pages[i].at(number % pageSize)

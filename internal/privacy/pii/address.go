@@ -60,7 +60,7 @@ func (sc *scan) numberedStreet(w word) int {
 	return 0
 }
 
-// streetName is the end of the capitalised words at i, with small words between.
+// streetName returns the end of the capitalised words at i, with small words between.
 func streetName(text []byte, i, most int) (end int) {
 	for n := 0; n < most && at(text, i) == ' '; n++ {
 		e := span(text, i+1, isLetter)
@@ -81,7 +81,7 @@ func streetName(text []byte, i, most int) (end int) {
 	return end
 }
 
-// houseNumber is the end of 12, 12a or 12-14 at i, 0 if there is none.
+// houseNumber returns the end of 12, 12a or 12-14 at i, 0 if there is none.
 func houseNumber(text []byte, i int) int {
 	e := span(text, i, isDigit)
 	if e == i || e-i > 4 {

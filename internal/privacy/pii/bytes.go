@@ -54,7 +54,7 @@ func classes() (c [256]uint8) {
 func digit(b byte) bool { return b-'0' < 10 }
 func alnum(b byte) bool { return class[b]&isAlnum != 0 }
 
-// at is the byte at i, 0 outside of the text.
+// at returns the byte at i, 0 outside of the text.
 func at(text []byte, i int) byte {
 	if uint(i) < uint(len(text)) {
 		return text[i]
@@ -62,7 +62,7 @@ func at(text []byte, i int) byte {
 	return 0
 }
 
-// wordHash is a hash of a word's first eight bytes, in one case, and its length.
+// wordHash returns a hash of a word's first eight bytes, in one case, and its length.
 func wordHash(text []byte, start, end int) uint64 {
 	if start+8 <= len(text) {
 		return hashOf(binary.LittleEndian.Uint64(text[start:]), end-start)
@@ -78,7 +78,7 @@ func hashOf(x uint64, n int) uint64 {
 	return ((x | 0x2020202020202020) ^ uint64(n)) * 0x9E3779B97F4A7C15
 }
 
-// tail is the bytes from i on, the first lowest; there are fewer than eight.
+// tail returns the bytes from i on, the first lowest; there are fewer than eight.
 func tail(text []byte, i int) (x uint64) {
 	for j := len(text) - 1; j >= i; j-- {
 		x = x<<8 | uint64(text[j])
@@ -86,8 +86,8 @@ func tail(text []byte, i int) (x uint64) {
 	return x
 }
 
-// asciiWord is how many of eight bytes, the first lowest, are letters and digits of ASCII
-// before the first that is none, and their classes.
+// asciiWord returns how many of eight bytes, the first lowest, are letters and digits of ASCII before the first that
+// is none, and their classes.
 func asciiWord(x uint64) (n int, sort uint8) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	y := x | 0x20*ones
@@ -125,7 +125,7 @@ func equalFold(text []byte, lower string) bool {
 	return true
 }
 
-// span is the end of the run of bytes of a class that begins at i.
+// span returns the end of the run of bytes of a class that begins at i.
 func span(text []byte, i int, c uint8) int {
 	for i < len(text) && class[text[i]]&c != 0 {
 		i++
@@ -133,7 +133,7 @@ func span(text []byte, i int, c uint8) int {
 	return i
 }
 
-// blanks is the end of the blanks at i, at most n, not beyond the line.
+// blanks returns the end of the blanks at i, at most n, not beyond the line.
 func blanks(text []byte, i, n int) int {
 	for ; n > 0 && i < len(text) && (text[i] == ' ' || text[i] == '\t'); n-- {
 		i++

@@ -19,7 +19,7 @@ func luhn(d []byte) bool {
 	return sum%10 == 0
 }
 
-// weighted is the sum of digits times weights.
+// weighted returns the sum of digits times weights.
 func weighted(d []byte, weights ...int) (sum int) {
 	for i, w := range weights {
 		sum += w * int(d[i]-'0')
@@ -36,7 +36,7 @@ func number(d []byte) (n int) {
 
 func last(d []byte) int { return int(d[len(d)-1] - '0') }
 
-// same says whether all bytes are equal, as they are in what people make up.
+// same reports whether all bytes are equal, as they are in what people make up.
 func same(d []byte) bool {
 	for _, b := range d {
 		if b != d[0] {
@@ -58,7 +58,7 @@ func travelDigit(id []byte) bool {
 	return s%10 == int(id[9]-'0')
 }
 
-// mod97 is the remainder of a long number with letters counting from 10 to 35.
+// mod97 returns the remainder of a long number with letters counting from 10 to 35.
 func mod97(id []byte, rest int) int {
 	for _, b := range id {
 		switch {
@@ -97,7 +97,7 @@ func verhoeff(d []byte) bool {
 	return c == '0'
 }
 
-// date says whether a day of a month exists in some year.
+// date reports whether a day of a month exists in some year.
 func date(month, day int) bool {
 	return month >= 1 && month <= 12 && day >= 1 && day <= 31 && (day < 31 || month != 2 && month != 4 && month != 6 && month != 9 && month != 11) && (day < 30 || month != 2)
 }
@@ -141,7 +141,7 @@ var issuers = []struct {
 	{9792, 9792, 4, "\x10"},         // Troy
 }
 
-// card says whether digits are a payment card's number.
+// card reports whether digits are a payment card's number.
 func card(d []byte) bool {
 	if len(d) < 12 || len(d) > 19 || same(d) {
 		return false

@@ -20,8 +20,7 @@ var months = sync.OnceValue(func() *lexicon[bool] {
 	return l
 })
 
-// dateAt is the end of a date at i, 0 if there is none: in digits, or with the
-// name of a month.
+// dateAt returns the end of a date at i, 0 if there is none: in digits, or with the name of a month.
 func dateAt(text []byte, i int) int {
 	if digit(at(text, i)) {
 		var g groups
@@ -61,7 +60,7 @@ func dateAt(text []byte, i int) int {
 	return yearAt(text, blanks(text, skip(text, end, ','), 1))
 }
 
-// birthLike says whether three runs are year, month and day in some order.
+// birthLike reports whether three runs are year, month and day in some order.
 func (g *groups) birthLike() bool {
 	d := g.digits[:]
 	a, b := int(g.len[0]), int(g.len[1])
@@ -84,7 +83,7 @@ func joint(text []byte, i int) int {
 	return i
 }
 
-// month is the end of the name of a month at i, else i.
+// month returns the end of the name of a month at i, else i.
 func month(text []byte, i int) int {
 	h := wordHash(text, i, span(text, i, isAlnum))
 	if l := months(); l.begins(h) {

@@ -29,7 +29,7 @@ func (sc *scan) endsInName() bool {
 	return n > sc.first && (sc.out[n-1].Type == Name || sc.out[n-1].Type == Company)
 }
 
-// solid is where the last finding ended that is more than a name.
+// solid returns where the last finding ended that is more than a name.
 func (sc *scan) solid() int {
 	for n := len(sc.out); n > sc.first; n-- {
 		if t := sc.out[n-1].Type; t != Name && t != Company {
@@ -71,8 +71,7 @@ func localPart(text []byte, i, low int) int {
 	return start
 }
 
-// wideRune says whether the rune that the byte at i belongs to is of a script
-// written without blanks.
+// wideRune reports whether the rune that the byte at i belongs to is of a script written without blanks.
 func wideRune(text []byte, i int) bool {
 	for n := 0; n < 3 && i >= 0 && text[i] < 0xC0; n++ {
 		i--
@@ -80,7 +79,7 @@ func wideRune(text []byte, i int) bool {
 	return i >= 0 && text[i] >= 0xE3
 }
 
-// domain is the end of a name with dots that begins at i, 0 if there is none.
+// domain returns the end of a name with dots that begins at i, 0 if there is none.
 func domain(text []byte, i int) int {
 	start, label, dots, end := i, i, 0, 0
 	for ; i < len(text) && i-start < 254; i++ {
@@ -120,7 +119,7 @@ func domain(text []byte, i int) int {
 	return end
 }
 
-// topLevel says whether a label may be the last of a domain.
+// topLevel reports whether a label may be the last of a domain.
 func topLevel(label []byte) bool {
 	if bytes.HasPrefix(label, []byte("xn--")) {
 		return len(label) > 6

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// shape is the form of values of a further type.
+// shape represents the form of values of a further type.
 type shape struct {
 	typ  Type
 	form *regexp.Regexp
 }
 
-// further says whether a type is one of Options.Types.
+// further reports whether a type is one of Options.Types.
 func (s *Scanner) further(t Type) bool { return slices.Contains(s.types[len(Types()):], t) }
 
 // shaped adds what has the form of a further type to the findings of a text, which begin
@@ -58,7 +58,7 @@ func apart(kept, more []Finding) []Finding {
 	return out
 }
 
-// shapeOf is the further type whose form a number has as a whole.
+// shapeOf returns the further type whose form a number has as a whole.
 func (s *Scanner) shapeOf(number []byte) Type {
 	for _, sh := range s.shapes {
 		if at := sh.form.FindIndex(number); at != nil && at[0] == 0 && at[1] == len(number) && !s.off[sh.typ] {
@@ -68,7 +68,7 @@ func (s *Scanner) shapeOf(number []byte) Type {
 	return ""
 }
 
-// OfKey is the type that the values of a key surely are of; "" if it tells of none.
+// OfKey returns the type that the values of a key surely are of; "" if it tells of none.
 func (s *Scanner) OfKey(key string) Type {
 	if m := s.meaningOf(key); m.sure && !s.off[m.typ] {
 		return m.typ

@@ -43,10 +43,10 @@ type Gazetteer struct {
 // a name. What comes later is not found again in free text.
 const maxKnown = 1 << 17
 
-// some says whether anything was given.
+// some reports whether anything was given.
 func (g *Gazetteer) some() bool { return g.added+g.exact > 0 }
 
-// hash is that of a value. Values are told from each other by it, and nobody can foresee it.
+// hash returns that of a value. Values are told from each other by it, and nobody can foresee it.
 func (g *Gazetteer) hash(value string) uint64 {
 	if g.seed == (maphash.Seed{}) {
 		g.seed = maphash.MakeSeed()
@@ -54,7 +54,7 @@ func (g *Gazetteer) hash(value string) uint64 {
 	return maphash.String(g.seed, value)
 }
 
-// has says whether Add has taken a value.
+// has reports whether Add has taken a value.
 func (g *Gazetteer) has(value []byte) bool {
 	return g.some() && g.saw(maphash.Bytes(g.seed, value))
 }
@@ -65,7 +65,7 @@ func (g *Gazetteer) saw(h uint64) bool {
 
 func restOf(h uint64) uint32 { return max(1, uint32(h)) }
 
-// isNew says whether a hash was not seen before. It is then.
+// isNew reports whether a hash was not seen before. It is then.
 func (g *Gazetteer) isNew(h uint64) bool {
 	if g.saw(h) {
 		return false
@@ -169,8 +169,8 @@ func (g *Gazetteer) Full() bool {
 
 func (g *Gazetteer) full() bool { return g.added >= maxKnown || g.exact >= maxKnown }
 
-// telling says whether a single word may be looked for by itself: it begins with
-// a capital, has no digits, and is no common word.
+// telling reports whether a single word may be looked for by itself: it begins with a capital, has no digits, and is
+// no common word.
 func telling(w string) bool {
 	if utf8.RuneCountInString(w) < 4 || !capitalised([]byte(w), 0) || strings.ContainsAny(w, "0123456789.@/_") {
 		return false
@@ -249,7 +249,7 @@ func (g *Gazetteer) write(typ byte, words, exact string) uint32 {
 	return place
 }
 
-// place is that of the first value of a spelling, which has a hash; 0 if there is none.
+// place returns that of the first value of a spelling, which has a hash; 0 if there is none.
 func (g *Gazetteer) place(h uint64, spelling []byte) uint32 {
 	return g.values.Find(h, func(place uint32) bool {
 		var room [256]byte
@@ -283,13 +283,13 @@ func (g *Gazetteer) lengthsOf(h uint64) uint32 {
 	return g.lengths.Find(h, func(uint32) bool { return true })
 }
 
-// known is what a gazetteer knows of a value.
+// known describes what a gazetteer knows of a value.
 type known struct {
 	typ          Type
 	words, exact []byte // exact is empty unless it is found in this spelling only
 }
 
-// at is the value at a place in text, and where the next one is.
+// at returns the value at a place in text, and where the next one is.
 func (g *Gazetteer) at(place uint32) (next uint32, k known) {
 	t := g.entry(place)
 	n := int(t[6])
@@ -304,10 +304,10 @@ func (g *Gazetteer) entry(place uint32) []byte {
 	return g.text[place>>pageBits][place&(1<<pageBits-1):]
 }
 
-// begins says whether a value may begin with a word of this hash.
+// begins reports whether a value may begin with a word of this hash.
 func (g *Gazetteer) begins(h uint64) bool { return g.first[h>>54]>>(h>>48&63)&1 != 0 }
 
-// longest is the type of the longest value that begins at a word, and its end.
+// longest returns the type of the longest value that begins at a word, and its end.
 func (g *Gazetteer) longest(text []byte, start int, h uint64) (t Type, end int) {
 	n := g.lengthsOf(h)
 	if n < 256 {
@@ -321,7 +321,7 @@ func (g *Gazetteer) longest(text []byte, start int, h uint64) (t Type, end int) 
 	return "", 0
 }
 
-// alike is the type of a value of n bytes that is at start, and its end.
+// alike returns the type of a value of n bytes that is at start, and its end.
 func (g *Gazetteer) alike(text []byte, start, n int) (t Type, end int) {
 	if end := start + n; n == 0 || end > len(text) || class[at(text, end)]&isAlnum != 0 && text[end] < 0x80 {
 		return "", 0

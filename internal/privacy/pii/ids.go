@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// rule is one kind of number that a state or a bank gives to people.
+// rule represents one kind of number that a state or a bank gives to people.
 type rule struct {
 	name string
 	typ  Type
@@ -20,7 +20,7 @@ type rule struct {
 	valid func(id []byte) bool
 }
 
-// form is a spelling of a rule, compiled.
+// form represents a spelling of a rule, compiled.
 type form struct {
 	pattern string
 	alone   bool
@@ -36,7 +36,7 @@ type forms struct {
 	digits, mixed, capitals [24][seps]formList
 }
 
-// formList is forms in the order in which they are tried.
+// formList represents forms in the order in which they are tried.
 type formList struct {
 	all, alone []form
 	words      uint64 // that vouch for any of all
@@ -155,7 +155,7 @@ func (f *form) match(text []byte, start int, id *[32]byte) (end, n int) {
 	return start + len(f.pattern), n
 }
 
-// closed says whether nothing that would belong to an id stands at either side.
+// closed reports whether nothing that would belong to an id stands at either side.
 func closed(text []byte, start, end int) bool {
 	b, a := at(text, start-1), at(text, end)
 	switch {

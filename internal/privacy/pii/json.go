@@ -20,7 +20,7 @@ const (
 	textNode // not JSON
 )
 
-// node is a piece of the document that may hold something personal.
+// node represents a piece of the document that may hold something personal.
 type node struct {
 	start, end  int32 // without quotes
 	path        int32
@@ -31,8 +31,7 @@ type node struct {
 	first, last int32 // what was found in it, in walker.found; before, where the name stands
 }
 
-// path is a place in the document, with the indexes of arrays left out: all
-// values of a column have one.
+// path represents a place in the document, with the indexes of arrays left out: all values of a column have one.
 type path struct {
 	parent int32
 	key    int32 // in doc.keys, -1 for the elements of an array
@@ -48,7 +47,7 @@ type object struct {
 	street bool
 }
 
-// doc is a document taken apart.
+// doc represents a document taken apart.
 type doc struct {
 	s       *Scanner
 	view    view
@@ -126,8 +125,7 @@ func (d *doc) split(all bool) bool {
 	return false
 }
 
-// nextContainer is where a line begins with { or [ behind i, or where i stands
-// behind a value and blanks.
+// nextContainer returns where a line begins with { or [ behind i, or where i stands behind a value and blanks.
 func nextContainer(text []byte, i int) int {
 	if j := skipSpace(text, i); j < len(text) && (text[j] == '{' || text[j] == '[') {
 		return j
@@ -151,13 +149,13 @@ func (d *doc) add(s sort, start, end int, path, object int32, escaped bool) {
 	d.nodes = append(grown(d.nodes, start, len(d.view.text)), node{start: int32(start), end: int32(end), path: path, object: object, sort: s, escaped: escaped})
 }
 
-// cursor is where the next value stands.
+// cursor describes where the next value stands.
 type cursor struct {
 	i            int
 	path, object int32
 }
 
-// step is what became of one step of a cursor.
+// step describes what became of one step of a cursor.
 type step uint8
 
 const (
@@ -279,8 +277,8 @@ func (d *doc) behind(c *cursor) step {
 	}
 }
 
-// cell is the path of a value of a row. The strings of the first row are taken
-// for a header: what they mean is what the columns below mean.
+// cell returns the path of a value of a row. The strings of the first row are taken for a header: what they mean is
+// what the columns below mean.
 func (d *doc) cell(i int, p int32, table, row *frame) int32 {
 	text, column := d.view.text, row.column
 	row.column++
@@ -367,7 +365,7 @@ func (d *doc) key(i int) (int, int32) {
 	return skipSpace(text, i+1), p
 }
 
-// guess is the path that came behind the last key the time before.
+// guess returns the path that came behind the last key the time before.
 func (d *doc) guess(f *frame) int32 {
 	n := d.paths[f.path].next
 	if f.before >= 0 {
@@ -408,7 +406,7 @@ func manyDigits(b []byte) bool {
 	return n >= 4
 }
 
-// child is the path of a key below a path, or of the elements of an array.
+// child returns the path of a key below a path, or of the elements of an array.
 func (d *doc) child(parent, key int32) int32 {
 	at := uint64(uint32(parent))<<32 | uint64(uint32(key))
 	if id, ok := d.pathIDs[at]; ok {
@@ -427,7 +425,7 @@ func (d *doc) child(parent, key int32) int32 {
 	return id
 }
 
-// inside is what a key means inside of what another means.
+// inside returns what a key means inside of what another means.
 func (m meaning) inside(around meaning) meaning {
 	switch {
 	case m.name && around.person:
@@ -444,8 +442,7 @@ func (m meaning) inside(around meaning) meaning {
 	return m
 }
 
-// stringEnd is where the string that begins at i has its closing quote, or the
-// end of the text.
+// stringEnd returns where the string that begins at i has its closing quote, or the end of the text.
 func stringEnd(text []byte, i int) (end int, escaped bool) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for {

@@ -10,7 +10,7 @@ import (
 //go:embed keys.txt
 var keyList string
 
-// meaning is what a key tells about its value.
+// meaning describes what a key tells about its value.
 type meaning struct {
 	typ     Type
 	sure    bool   // the value is of the type, whatever it looks like
@@ -26,7 +26,7 @@ type meaning struct {
 	words   uint64 // what the words of the key vouch for
 }
 
-// personal says whether objects with such a key are about people.
+// personal reports whether objects with such a key are about people.
 func (m meaning) personal() bool {
 	if m.people {
 		return true
@@ -158,8 +158,8 @@ func isOneOf(w string, all ...string) bool {
 	return false
 }
 
-// suffix is the meaning of the longest end of words that is known, and where it
-// begins. Digits behind a word are part of its spelling only.
+// suffix returns the meaning of the longest end of words that is known, and where it begins. Digits behind a word are
+// part of its spelling only.
 func (s *Scanner) suffix(words []string) (meaning, int) {
 	for from := range words {
 		k := strings.Join(words[from:], " ")
@@ -190,7 +190,7 @@ func (s *Scanner) nameOf(before []string) meaning {
 	return meaning{}
 }
 
-// vouchedBy are the kinds of words in a key.
+// vouchedBy returns the kinds of words in a key.
 func (s *Scanner) vouchedBy(words []string) (kinds uint64) {
 	text := []byte(strings.Join(words, " "))
 	for i := 0; i < len(text); i = span(text, i, isAlnum) + 1 {

@@ -32,10 +32,10 @@ func (l *lexicon[T]) add(words string, value T) {
 	l.entries[h] = append(l.entries[h], entry[T]{words, value})
 }
 
-// begins says whether a phrase may begin with a word of this hash.
+// begins reports whether a phrase may begin with a word of this hash.
 func (l *lexicon[T]) begins(h uint64) bool { return l.first[h>>54]>>(h>>48&63)&1 != 0 }
 
-// longest is the longest phrase that begins at start, and its end; 0 if there is none.
+// longest returns the longest phrase that begins at start, and its end; 0 if there is none.
 func (l *lexicon[T]) longest(text []byte, start int, h uint64) (value T, end int) {
 	for _, e := range l.entries[h] {
 		if n := phraseEnd(text, start, e.words); n > end {
@@ -45,8 +45,7 @@ func (l *lexicon[T]) longest(text []byte, start int, h uint64) (value T, end int
 	return value, end
 }
 
-// phraseEnd is the end of the words at start, 0 if they do not stand there as
-// whole words.
+// phraseEnd returns the end of the words at start, 0 if they do not stand there as whole words.
 func phraseEnd[T string | []byte](text []byte, start int, words T) int {
 	i := start
 	for j := range len(words) {
@@ -68,7 +67,7 @@ func phraseEnd[T string | []byte](text []byte, start int, words T) int {
 	return i
 }
 
-// wide says whether words are of a script that puts no blanks between them.
+// wide reports whether words are of a script that puts no blanks between them.
 func wide[T string | []byte](words T) bool {
 	r, _ := utf8.DecodeLastRuneInString(string(words))
 	return r >= 0x2E80
@@ -111,8 +110,7 @@ var vouchers = sync.OnceValue(func() *vouching {
 	return v
 })
 
-// spellings are a phrase in lower case, and with those capitals that comparisons
-// do not fold.
+// spellings returns a phrase in lower case, and with those capitals that comparisons do not fold.
 func spellings(p string) []string {
 	all := []string{p}
 	for _, q := range []string{capitalLatin(p), strings.ToUpper(p)} {
@@ -146,8 +144,7 @@ func (v *vouching) bit(kind string) uint64 {
 	return v.kinds[kind]
 }
 
-// kind is the bit of a kind that the list has. One that it lacks is a mistake
-// in a table of this package.
+// kind returns the bit of a kind that the list has. One that it lacks is a mistake in a table of this package.
 func (v *vouching) kind(name string) uint64 {
 	if v.kinds[name] == 0 {
 		panic("pii: no words of the kind " + name)

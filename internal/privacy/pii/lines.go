@@ -2,13 +2,13 @@ package pii
 
 import "bytes"
 
-// label is a line of a text such as "E-Mail: x" or "- **Phone:** x".
+// label represents a line of a text such as "E-Mail: x" or "- **Phone:** x".
 type label struct {
 	meaning
 	start, end int // of the value
 }
 
-// labels are the lines of a text that say what they are, if any is about a person.
+// labels returns the lines of a text that say what they are, if any is about a person.
 func (w *walker) labels(text []byte) (found []label) {
 	people, street := false, false
 	for i := 0; i < len(text); {
@@ -35,8 +35,7 @@ func (w *walker) labels(text []byte) (found []label) {
 	return found
 }
 
-// keyOfLine is where the key of a line begins and ends; value is 0 if there is
-// no colon behind one.
+// keyOfLine returns where the key of a line begins and ends; value is 0 if there is no colon behind one.
 func keyOfLine(line []byte) (key, value int) {
 	for key < len(line) && key < 12 && bytes.IndexByte([]byte(" \t-*#>•|"), line[key]) >= 0 {
 		key++
@@ -55,7 +54,7 @@ func keyOfLine(line []byte) (key, value int) {
 	return 0, 0
 }
 
-// source says whether a value stands in the source of a program.
+// source reports whether a value stands in the source of a program.
 func source(v []byte) bool {
 	switch v[len(v)-1] {
 	case ',', ';', '{', '(', '[', '`':

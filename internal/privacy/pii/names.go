@@ -38,7 +38,7 @@ type roleLexicon struct {
 	starts [1 << 10]uint64
 }
 
-// active says whether a word of this hash may have a role that begins or ends a name.
+// active reports whether a word of this hash may have a role that begins or ends a name.
 func (l *roleLexicon) active(h uint64) bool { return l.starts[h>>54]>>(h>>48&63)&1 != 0 }
 
 var people = sync.OnceValue(func() *roleLexicon {
@@ -151,7 +151,7 @@ func afterTitle(text []byte, i int) int {
 	return i + 1
 }
 
-// capitalised says whether a word at i begins with a capital.
+// capitalised reports whether a word at i begins with a capital.
 func capitalised(text []byte, i int) bool {
 	b := at(text, i)
 	switch {
@@ -177,8 +177,7 @@ func capitalLatinA(a, b byte) bool {
 	return r%2 == 0
 }
 
-// nameWord is the end of a word at i that may be part of a name: Ana, O'Brien,
-// Jean-Luc, J.
+// nameWord returns the end of a word at i that may be part of a name: Ana, O'Brien, Jean-Luc, J.
 func nameWord(text []byte, i int) int {
 	if !capitalised(text, i) {
 		return 0
@@ -226,7 +225,7 @@ func (sc *scan) role(start, end int) uint16 {
 	return role
 }
 
-// nameRun is the end of the words of a name at i and their number, at most most.
+// nameRun returns the end of the words of a name at i and their number, at most most.
 func (sc *scan) nameRun(i, most int) (end, n int) {
 	for n < most {
 		j := i
@@ -334,27 +333,26 @@ func (sc *scan) given(w word) int {
 	return sc.found(w.start, end, Name)
 }
 
-// afterSaint says whether a word of places stands before a name: San Francisco.
+// afterSaint reports whether a word of places stands before a name: San Francisco.
 func (sc *scan) afterSaint(i int) bool {
 	p, ok := sc.before(2)
 	return ok && p.end == i-1 && isOneOf(string(sc.text[p.start:p.end]), "San", "Santa", "Santo", "São", "Saint", "St", "Los", "Las", "El", "Port", "New", "Mount", "Lake", "Fort", "Cape")
 }
 
-// companyFollows says whether a legal form stands behind a name.
+// companyFollows reports whether a legal form stands behind a name.
 func (sc *scan) companyFollows(i int) bool {
 	j := blanks(sc.text, skip(sc.text, i, ','), 1)
 	e := span(sc.text, j, isLetter)
 	return e > j && sc.role(j, e)&roleCompany != 0
 }
 
-// placeFollows says whether a street or the like bears the name.
+// placeFollows reports whether a street or the like bears the name.
 func (sc *scan) placeFollows(i int) bool {
 	j := blanks(sc.text, i, 1)
 	return isOneOf(string(sc.text[j:span(sc.text, j, isLetter)]), "Street", "Avenue", "Road", "Square", "Lane", "Drive", "Airport", "University", "Hospital", "School", "Park", "Bridge", "Tower", "Institute", "Foundation")
 }
 
-// prose says whether plain words stand at both sides, or at one and the end of
-// the sentence at the other.
+// prose reports whether plain words stand at both sides, or at one and the end of the sentence at the other.
 func (sc *scan) prose(start, end int) bool {
 	text := sc.text
 	lower := func(i int) bool {
@@ -387,7 +385,7 @@ func (sc *scan) subject(verb word) int {
 	return 0
 }
 
-// afterCapital says whether the word before a place is capitalised too.
+// afterCapital reports whether the word before a place is capitalised too.
 func (sc *scan) afterCapital(i int) bool {
 	for back := 2; back <= 6; back++ {
 		if p, ok := sc.before(back); ok && p.end == i-1 {
@@ -449,7 +447,7 @@ func (sc *scan) company(w word, end int) int {
 	return sc.found(start, companyEnd(sc.text, w.start, end), Company)
 }
 
-// joined says whether what stands between two words keeps them in one name.
+// joined reports whether what stands between two words keeps them in one name.
 func joined(between []byte) bool {
 	switch string(between) {
 	case " ", ", ", " & ", "-", "&", ". ", " + ", "'":

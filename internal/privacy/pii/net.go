@@ -120,7 +120,7 @@ func (sc *scan) ipv6(start int) int {
 	return sc.found(start, i, IP)
 }
 
-// quad is the end of four numbers up to 255 at i, 0 if there are none.
+// quad returns the end of four numbers up to 255 at i, 0 if there are none.
 func quad(text []byte, i int) int {
 	for part := range 4 {
 		if part > 0 {
@@ -166,8 +166,8 @@ func (sc *scan) ipv4(start int) int {
 	return sc.found(start, end, IP)
 }
 
-// sectionLike says whether an address may be the number of a section: small
-// numbers throughout, and none that everybody knows.
+// sectionLike reports whether an address may be the number of a section: small numbers throughout, and none that
+// everybody knows.
 func sectionLike(ip []byte) bool {
 	n := 0
 	for _, b := range ip {
@@ -200,7 +200,7 @@ func (sc *scan) credentials(i int) int {
 	return 0
 }
 
-// placeholder says whether a secret is only a stand-in for one.
+// placeholder reports whether a secret is only a stand-in for one.
 func placeholder(v []byte) bool {
 	if bytes.ContainsAny(v, "${}<>*[]%…") {
 		return true

@@ -2,8 +2,7 @@ package pii
 
 import "bytes"
 
-// groups are runs of digits with single separators between, as numbers are
-// written for people.
+// groups holds runs of digits with single separators between, as numbers are written for people.
 type groups struct {
 	n, total int
 	start    int      // of a bracket or + before the digits
@@ -40,7 +39,7 @@ func (g *groups) read(text []byte, start, i int) {
 	}
 }
 
-// separator is what stands between two runs, and where the next begins.
+// separator returns what stands between two runs, and where the next begins.
 func (g *groups) separator(text []byte, i int) (sep byte, next int) {
 	sep = at(text, i)
 	switch sep {
@@ -74,7 +73,7 @@ func (g *groups) separator(text []byte, i int) (sep byte, next int) {
 	return sep, i
 }
 
-// sum is the number of digits of the first k runs.
+// sum returns the number of digits of the first k runs.
 func (g *groups) sum(k int) (n int) {
 	for _, l := range g.len[:k] {
 		n += int(l)
@@ -174,8 +173,8 @@ func (sc *scan) id(w word, l *formList) int {
 	return 0
 }
 
-// manyFollow says whether enough stands at i, behind n digits, for a number with separators or
-// an id: seven digits and capitals with the n, or four for an address of a network.
+// manyFollow reports whether enough stands at i, behind n digits, for a number with separators or an id: seven digits
+// and capitals with the n, or four for an address of a network.
 func manyFollow(text []byte, i int, next byte, n int) bool {
 	if sepOf[next] == 0 && next != 0xC2 {
 		return false
@@ -197,12 +196,12 @@ func manyFollow(text []byte, i int, next byte, n int) bool {
 	return false
 }
 
-// grouped says whether more groups of digits stand around a spelling with blanks.
+// grouped reports whether more groups of digits stand around a spelling with blanks.
 func grouped(text []byte, start, n int) bool {
 	return at(text, start+n) == ' ' && digit(at(text, start+n+1)) || at(text, start-1) == ' ' && digit(at(text, start-2))
 }
 
-// date is the number of runs at the head that are a date, 0 if they are none.
+// date returns the number of runs at the head that are a date, 0 if they are none.
 func (g *groups) date() int {
 	if g.n < 3 || g.sep[1] != g.sep[2] || g.sep[1] == ')' {
 		return 0
@@ -272,14 +271,14 @@ func (sc *scan) realCard(g *groups) int {
 	return 0
 }
 
-// counted says whether a bare number stands as numbers of programs do: in a
-// column of numbers, or in JSON without quotes.
+// counted reports whether a bare number stands as numbers of programs do: in a column of numbers, or in JSON without
+// quotes.
 func counted(text []byte, start, end int) bool {
 	b, c := at(text, start-1), at(text, start-2)
 	return b == ' ' && digit(c) || b == ':' && c == '"' || b == ' ' && c == ':' && at(text, start-3) == '"' || b == '[' || b == '=' || at(text, end) == ' ' && digit(at(text, end+1))
 }
 
-// uniform says whether the first k runs are joined by one separator.
+// uniform reports whether the first k runs are joined by one separator.
 func (g *groups) uniform(k int) bool {
 	for _, s := range g.sep[1:k] {
 		if s != g.sep[1] {

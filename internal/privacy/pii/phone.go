@@ -15,7 +15,7 @@ import (
 //go:embed phones.txt
 var phoneList string
 
-// plan is the numbering plan of a region.
+// plan represents the numbering plan of a region.
 type plan struct {
 	region, code, trunk string
 	lengths             uint32 // bit n: numbers of n digits are possible
@@ -23,7 +23,7 @@ type plan struct {
 	automaton           func() *automaton // built when first needed
 }
 
-// plans are all numbering plans.
+// plans holds all numbering plans.
 type plans struct {
 	regions map[string]*plan
 	codes   map[int][]*plan // by country's code
@@ -46,8 +46,8 @@ func parsePlans(list string) plans {
 	return p
 }
 
-// short says whether numbers of less than seven digits are usual: those of plans with many
-// lengths are for machines.
+// short reports whether numbers of less than seven digits are usual: those of plans with many lengths are for
+// machines.
 func (p *plan) short() bool { return p.lengths&0x7f != 0 && bits.OnesCount32(p.lengths) <= 4 }
 
 func (p *plan) possible(n int) bool { return n < 32 && p.lengths>>n&1 != 0 }
@@ -117,8 +117,8 @@ func (sc *scan) phone(g *groups, international bool) int {
 	return sc.dialled(g, k)
 }
 
-// withoutPlus is how many runs make a number in use behind the code of its country, without
-// the + that belongs there. A word must stand beside it.
+// withoutPlus returns how many runs make a number in use behind the code of its country, without the + that belongs
+// there. A word must stand beside it.
 func (sc *scan) withoutPlus(g *groups) int {
 	if g.total < 10 || g.digits[0] == '0' || sc.vouched(g.start)&sc.voc.phone == 0 {
 		return 0
@@ -140,20 +140,20 @@ func (sc *scan) dialled(g *groups, k int) int {
 	return sc.found(g.start, extension(sc.text, end), Phone)
 }
 
-// open says whether a number may begin at i.
+// open reports whether a number may begin at i.
 func open(text []byte, i int) bool {
 	b := at(text, i-1)
 	return !alnum(b) && b != '_' && b != '.' && b != '$' && b != '#' && !((b == '-' || b == '/' || b == ',' || b == ':' || b == '+') && alnum(at(text, i-2)))
 }
 
-// behindPhone says whether only a stroke stands between a place and a phone number.
+// behindPhone reports whether only a stroke stands between a place and a phone number.
 func (sc *scan) behindPhone(i int) bool {
 	n := len(sc.out)
 	return n > sc.first && at(sc.text, i-1) == '/' && sc.out[n-1].End == i-1 && sc.out[n-1].Type == Phone
 }
 
-// international is how many runs make a number that begins with the code of a
-// country behind skip digits: as many as are in use, else as are possible.
+// international returns how many runs make a number that begins with the code of a country behind skip digits: as
+// many as are in use, else as are possible.
 func (sc *scan) international(g *groups, skip int) int {
 	for _, strict := range []bool{true, false} {
 		if !strict && skip > 0 && sc.vouched(g.start)&sc.voc.phone == 0 {
@@ -169,8 +169,8 @@ func (sc *scan) international(g *groups, skip int) int {
 	return 0
 }
 
-// dialled says whether digits are the code of a country and a number in it,
-// perhaps with the (0) that is written and not dialled.
+// dialled reports whether digits are the code of a country and a number in it, perhaps with the (0) that is written
+// and not dialled.
 func (p *plans) dialled(d []byte, strict bool) bool {
 	code := 0
 	for n := 1; n <= 3; n++ {
@@ -191,8 +191,8 @@ func (p *plans) dialled(d []byte, strict bool) bool {
 	return false
 }
 
-// Country is the ISO 3166 code of the country that a phone number or an IBAN names; ""
-// if it names none, or several that share a code and a plan.
+// Country returns the ISO 3166 code of the country that a phone number or an IBAN names; "" if it names none, or
+// several that share a code and a plan.
 func (s *Scanner) Country(t Type, value string) string {
 	switch {
 	case t == IBAN && len(value) > 2:
@@ -232,8 +232,8 @@ func (p *plan) fits(d []byte, strict bool) bool {
 	return len(d) >= 6 && p.possible(len(d)) && !same(d)
 }
 
-// nationalNumber is how many runs make a number of a region of the scanner. Bare
-// digits need a word beside them; so do groups that a price or an id may have.
+// nationalNumber returns how many runs make a number of a region of the scanner. Bare digits need a word beside them;
+// so do groups that a price or an id may have.
 func (sc *scan) nationalNumber(g *groups) int {
 	vouched := sc.vouched(g.start)&sc.voc.phone != 0
 	for k := g.n; k > 0; k-- {
@@ -268,8 +268,8 @@ func (sc *scan) shortPhone(start int) int {
 	return 0
 }
 
-// telling says whether the first k runs are grouped as a phone number is and
-// little else: (212) 555-0100, 212-555-0100, 030 1234567, 01 23 45 67 89.
+// telling reports whether the first k runs are grouped as a phone number is and little else: (212) 555-0100,
+// 212-555-0100, 030 1234567, 01 23 45 67 89.
 func (g *groups) telling(k int) bool {
 	switch first := g.len[0]; {
 	case k == 1 || g.sep[1] == '/' && g.digits[0] != '0':
@@ -290,8 +290,8 @@ func (g *groups) telling(k int) bool {
 	return false
 }
 
-// dialledAtHome says whether digits are a number as it is dialled in its region.
-// Numbers of North America need not be in use: those that people make up are not.
+// dialledAtHome reports whether digits are a number as it is dialled in its region. Numbers of North America need not
+// be in use: those that people make up are not.
 func (p *plan) dialledAtHome(d []byte, g *groups, k int, vouched bool) bool {
 	rest := d
 	if t := len(p.trunk); t > 0 && len(d) > t && string(d[:t]) == p.trunk && !(p.code == "1" && len(d) == 10) {
@@ -317,7 +317,7 @@ func (g *groups) mobileArgentina(k int) bool {
 	return string(g.digits[area:area+2]) == "15" && !same(g.digits[area+2:13])
 }
 
-// extension is the end of " ext. 12" or "x12" at i, else i.
+// extension returns the end of " ext. 12" or "x12" at i, else i.
 func extension(text []byte, i int) int {
 	j := blanks(text, i, 1)
 	for _, w := range []string{"extension", "ext.", "ext", "x"} {

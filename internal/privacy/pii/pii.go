@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Type is a type of personal data: the lower-case word of settings. Tokens bear
-// it in capitals.
+// Type represents a type of personal data: the lower-case word of settings. Tokens bear it in capitals.
 type Type string
 
 // The types. The set is closed and append-only.
@@ -39,14 +38,14 @@ func Types() []Type {
 	}
 }
 
-// Finding is a piece of a text that is personal. Start and End are offsets in
-// bytes of the text as it was given, before any escape in it was decoded.
+// Finding represents a piece of a text that is personal. Start and End are offsets in bytes of the text as it was
+// given, before any escape in it was decoded.
 type Finding struct {
 	Start, End int
 	Type       Type
 }
 
-// Value is a finding on its way to become a token.
+// Value represents a finding on its way to become a token.
 type Value struct {
 	Type   Type
 	Text   string // decoded: what a person would write
@@ -54,8 +53,8 @@ type Value struct {
 	Number bool   // stood as a JSON number; the token stands as a string
 }
 
-// Vault is what Replace asks of its caller. It is called in the order of the
-// document and may be called twice for equal values.
+// Vault describes what Replace asks of its caller. It is called in the order of the document and may be called twice
+// for equal values.
 type Vault interface {
 	// Mint returns the token of a value. With ok false the value stays.
 	Mint(v Value) (token string, ok bool)

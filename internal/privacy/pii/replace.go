@@ -7,8 +7,7 @@ import (
 	"unsafe"
 )
 
-// claim is a piece of the document that is to become a token. It has no pointers: there are
-// many.
+// claim represents a piece of the document that is to become a token. It has no pointers: there are many.
 type claim struct {
 	start, end int32
 	text       int32 // in walker.texts, what it is decoded; -1 if that does not differ
@@ -17,7 +16,7 @@ type claim struct {
 	deep       uint8
 }
 
-// kind is a type, as a number: one more than its place among all of the scanner. 0 is none.
+// kind represents a type, as a number: one more than its place among all of the scanner. 0 is none.
 type kind uint16
 
 func (s *Scanner) kind(t Type) kind { return kind(slices.Index(s.types, t) + 1) }
@@ -226,7 +225,7 @@ func (w *walker) learn(t Type, name []byte) {
 	}
 }
 
-// value is the decoded text of a node.
+// value returns the decoded text of a node.
 func (d *doc) value(n *node) view {
 	v := d.view.slice(int(n.start), int(n.end))
 	if n.escaped {
@@ -238,7 +237,7 @@ func (d *doc) value(n *node) view {
 	return v
 }
 
-// typeOf is the type that a value has by its key alone.
+// typeOf returns the type that a value has by its key alone.
 func (w *walker) typeOf(d *doc, n *node) Type {
 	p := &d.paths[n.path]
 	switch {
@@ -254,8 +253,7 @@ func (w *walker) typeOf(d *doc, n *node) Type {
 	return ""
 }
 
-// people says whether an object is about a person: by its own keys, or by those
-// of most of its kind.
+// people reports whether an object is about a person: by its own keys, or by those of most of its kind.
 func (d *doc) people(o int32) bool {
 	p := &d.paths[d.objects[o].path]
 	return d.objects[o].people || p.objects >= 3 && 2*p.people > p.objects
@@ -315,8 +313,7 @@ func (w *walker) look(d *doc, n *node, start, end int) {
 	}
 }
 
-// column says whether a value that is nothing by itself is of the type that most
-// of its column is.
+// column reports whether a value that is nothing by itself is of the type that most of its column is.
 func (w *walker) column(d *doc, n *node) (claim, bool) {
 	p := &d.paths[n.path]
 	if n.sort != stringNode || n.first != n.last || p.values < 5 || n.end-n.start < 3 {

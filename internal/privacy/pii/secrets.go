@@ -12,14 +12,14 @@ import (
 //go:embed secrets.txt
 var secretList string
 
-// secretRule is the shape of one sort of secret.
+// secretRule represents the shape of one sort of secret.
 type secretRule struct {
 	prefix  string
 	entropy float64 // least, in bits of a byte
 	parts   []part
 }
 
-// part is a literal, or from least to most bytes of a class.
+// part represents a literal, or from least to most bytes of a class.
 type part struct {
 	literal     string
 	class       byte
@@ -91,10 +91,10 @@ func secretParts(pattern string) (parts []part) {
 	return parts
 }
 
-// shortestSecret is how long a secret is at least.
+// shortestSecret sets how long a secret is at least.
 const shortestSecret = 16
 
-// begins says whether a secret may begin at i.
+// begins reports whether a secret may begin at i.
 func (t *secretRules) begins(text []byte, i int) bool {
 	if i+shortestSecret > len(text) {
 		return false
@@ -132,7 +132,7 @@ func (c part) has(b byte) bool {
 	return false
 }
 
-// match is the end of a secret at i, 0 if there is none.
+// match returns the end of a secret at i, 0 if there is none.
 func (r *secretRule) match(text []byte, i int) int {
 	start := i
 	for _, p := range r.parts {
@@ -157,7 +157,7 @@ func (r *secretRule) match(text []byte, i int) int {
 	return i
 }
 
-// entropy is that of Shannon, in bits of a byte.
+// entropy returns that of Shannon, in bits of a byte.
 func entropy(b []byte) (bits float64) {
 	var count [256]int
 	for _, c := range b {
@@ -250,7 +250,7 @@ func (sc *scan) humped(w word) int {
 	return 0
 }
 
-// ending is the kind of the end of a name, 0 for one that no secret has.
+// ending returns the kind of the end of a name, 0 for one that no secret has.
 func (v *vouching) ending(name []byte) uint64 {
 	var room [16]byte
 	switch string(lowered(room[:0], name)) {
@@ -262,7 +262,7 @@ func (v *vouching) ending(name []byte) uint64 {
 	return 0
 }
 
-// passing says whether a name ends as those of tokens do that are no secrets.
+// passing reports whether a name ends as those of tokens do that are no secrets.
 func passing(name []byte) bool {
 	for _, w := range []string{"page", "next", "sync", "continuation", "csrf", "xsrf", "reset", "public", "cancel"} {
 		if n := len(name) - len(w); n >= 0 && equalFold(name[n:], w) {
@@ -332,7 +332,7 @@ func (sc *scan) assigned(i int, words uint64) int {
 	return sc.found(j, end, Secret)
 }
 
-// secretValue says whether what stands behind the name of a secret is one.
+// secretValue reports whether what stands behind the name of a secret is one.
 func secretValue(v []byte, password bool) bool {
 	digits, letters, other, upper := 0, 0, 0, 0
 	var seen [256]bool
@@ -362,7 +362,7 @@ func secretValue(v []byte, password bool) bool {
 	return len(v) >= 16 && distinct >= 8 && digits > 0 && letters > 0 && (digits > 1 || upper > 0) && entropy(v) >= 3.3 && bytes.Count(v, []byte("/")) < 3 && !bytes.HasPrefix(v, []byte("http"))
 }
 
-// code says whether a value is an expression: opts.password, 0x02.
+// code reports whether a value is an expression: opts.password, 0x02.
 func code(v []byte) bool {
 	if len(v) < 11 && bytes.HasPrefix(v, []byte("0x")) {
 		return true

@@ -30,7 +30,7 @@ func (w *walker) table(v view) bool {
 	return true
 }
 
-// header is what the columns of a table mean, and whether any is personal.
+// header returns what the columns of a table mean, and whether any is personal.
 func (w *walker) header(text []byte, t grid) (columns []meaning, personal bool) {
 	people, street := false, false
 	for _, c := range t.cells(text, t.header, t.headerEnd, nil) {
@@ -88,7 +88,7 @@ func (w *walker) row(v view, t grid, r [2]int, columns []meaning) {
 	}
 }
 
-// grid is a table in a text: the header's line, and the body from body to end.
+// grid represents a table in a text: the header's line, and the body from body to end.
 type grid struct {
 	header, headerEnd, body, end int
 	comma                        byte
@@ -175,8 +175,7 @@ func (t *grid) commas(row []byte) (n int) {
 	return n
 }
 
-// rowEnd is the end of a row, which may have line breaks in quotes. Quotes that
-// are never closed are none.
+// rowEnd returns the end of a row, which may have line breaks in quotes. Quotes that are never closed are none.
 func (t *grid) rowEnd(text []byte, i int) int {
 	quoted := false
 	limit := min(len(text), i+1<<9)
@@ -207,7 +206,7 @@ func (t *grid) rows(text []byte) (rows [][2]int) {
 	return rows
 }
 
-// cells are the ranges of the cells of a row, without quotes around.
+// cells returns the ranges of the cells of a row, without quotes around.
 func (t *grid) cells(text []byte, start, end int, cells [][2]int) [][2]int {
 	from, quoted := start, false
 	if t.comma == '|' {
@@ -240,7 +239,7 @@ func lineEnd(text []byte, i int) int {
 	return len(text)
 }
 
-// dashes says whether a line is that under the header of a Markdown table.
+// dashes reports whether a line is that under the header of a Markdown table.
 func dashes(line []byte) bool {
 	n := 0
 	for _, b := range line {

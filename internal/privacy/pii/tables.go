@@ -2,7 +2,7 @@ package pii
 
 import "sync"
 
-// tables are what all scanners share.
+// tables describes what all scanners share.
 type tables struct {
 	words   *vouching
 	people  *roleLexicon

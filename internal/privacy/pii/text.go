@@ -2,7 +2,7 @@ package pii
 
 import "encoding/binary"
 
-// hints are what the place of a text tells about it.
+// hints describes what the place of a text tells about it.
 type hints struct {
 	words  uint64 // kinds of words in its key
 	opaque bool   // an id, a hash, a version, an amount: nothing numeric is personal
@@ -10,7 +10,7 @@ type hints struct {
 	id32   *[32]byte // room for one id
 }
 
-// scan is one pass over a text.
+// scan represents one pass over a text.
 type scan struct {
 	s     *Scanner
 	voc   *vouching
@@ -26,13 +26,13 @@ type scan struct {
 	noPEM  bool // no private key ends behind here
 }
 
-// word is a run of letters and digits.
+// word represents a run of letters and digits.
 type word struct {
 	start, end int
 	sort       uint8 // classes of all its bytes
 }
 
-// reach is how many bytes before a number a word may stand that vouches for it.
+// reach sets how many bytes before a number a word may stand that vouches for it.
 const reach = 48
 
 // scan appends the findings of a text.
@@ -94,7 +94,7 @@ func (sc *scan) remember(w word) {
 	sc.count++
 }
 
-// tells says whether a list may have a word of this hash.
+// tells reports whether a list may have a word of this hash.
 func (sc *scan) tells(h uint64) bool {
 	for _, g := range sc.names {
 		if g.begins(h) {
@@ -115,7 +115,7 @@ func (sc *scan) found(start, end int, t Type) int {
 	return end
 }
 
-// vouched are the kinds of words before a place and in the key.
+// vouched returns the kinds of words before a place and in the key.
 func (sc *scan) vouched(start int) (words uint64) {
 	words = sc.words
 	for i := max(0, sc.nears-len(sc.near)); i < sc.nears; i++ {
@@ -259,7 +259,7 @@ func (sc *scan) mark(i int) int {
 	return max(end, i+1)
 }
 
-// before is the n-th word before the place where the scan is, 1 for the last.
+// before returns the n-th word before the place where the scan is, 1 for the last.
 func (sc *scan) before(n int) (w word, ok bool) {
 	if n > len(sc.recent) || uint(n) > sc.count {
 		return word{}, false

@@ -2,8 +2,7 @@ package pii
 
 import "strings"
 
-// token is the end of text in the shape of a token at i, [EMAIL_1], 0 if there
-// is none.
+// token returns the end of text in the shape of a token at i, [EMAIL_1], 0 if there is none.
 func (s *Scanner) token(text []byte, i int) int {
 	j := i + 1
 	for j < len(text) && j-i < 24 && (class[text[j]]&isUpper != 0 || text[j] == '_') {
@@ -16,7 +15,7 @@ func (s *Scanner) token(text []byte, i int) int {
 	return digits + 1
 }
 
-// isType says whether a word in capitals is that of a type.
+// isType reports whether a word in capitals is that of a type.
 func (s *Scanner) isType(word []byte) bool {
 	for _, t := range s.types {
 		if len(t) == len(word) && strings.EqualFold(string(t), string(word)) {

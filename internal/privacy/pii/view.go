@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// view is a text and where its bytes stand in the document that it comes from.
+// view represents a text and where its bytes stand in the document that it comes from.
 type view struct {
 	text []byte
 	base int     // of a text without escapes
@@ -157,7 +157,7 @@ type escapes struct {
 	percent, and int // the next of each
 }
 
-// next is where the next escape at i or behind begins, -1 if there is none.
+// next returns where the next escape at i or behind begins, -1 if there is none.
 func (e *escapes) next(i int) int {
 	for {
 		if e.percent < i {

@@ -53,7 +53,7 @@ var is58 = func() (is [256]bool) {
 	return is
 }()
 
-// base58 says whether all are letters of base 58: those of Ripple are the same, in another order.
+// base58 reports whether all are letters of base 58: those of Ripple are the same, in another order.
 func base58(id []byte) bool {
 	for _, b := range id {
 		if !is58[b] {
@@ -90,7 +90,7 @@ func base58check(id []byte) bool {
 
 const bech32Letters = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 
-// bech32Prefix says whether a word begins as the addresses of some networks do.
+// bech32Prefix reports whether a word begins as the addresses of some networks do.
 func bech32Prefix(id []byte) bool {
 	one := bytes.IndexByte(id, '1')
 	if one < 2 || one > 5 || len(id) < 38 || len(id) > 110 {

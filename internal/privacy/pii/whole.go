@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// whole says whether a value is of a type as a whole, and what of it: blanks
-// around are left out. With sure its key says so, and only what cannot be is
-// refused; else it must look so.
+// whole reports whether a value is of a type as a whole, and what of it: blanks around are left out. With sure its
+// key says so, and only what cannot be is refused; else it must look so.
 func (s *Scanner) whole(t Type, text []byte, sure bool) (start, end int) {
 	v := text
 	if n := len(v); n == 0 || v[0] <= ' ' || v[0] >= 0x80 || v[n-1] <= ' ' || v[n-1] >= 0x80 {
@@ -67,7 +66,7 @@ func (s *Scanner) whole(t Type, text []byte, sure bool) (start, end int) {
 	return start, start + len(v)
 }
 
-// nothing says whether a value stands for none.
+// nothing reports whether a value stands for none.
 func nothing(v []byte) bool {
 	if len(v) > 14 {
 		return false
@@ -107,7 +106,7 @@ var markOf = func() (of [256]uint8) {
 	return of
 }()
 
-// marks are those of all bytes.
+// marks returns those of all bytes.
 func marks(v []byte) (all uint8) {
 	for _, b := range v {
 		all |= markOf[b]
@@ -115,7 +114,7 @@ func marks(v []byte) (all uint8) {
 	return all
 }
 
-// count is the number of digits, and of letters.
+// count returns the number of digits, and of letters.
 func count(v []byte) (digits, letters int) {
 	for _, b := range v {
 		switch {
@@ -141,8 +140,7 @@ func nameLike(v []byte, sure bool) bool {
 	return d == 0 && capitalWords(v) >= 2
 }
 
-// capitalWords is the number of words if all that are no particles are
-// capitalised, and there are at most five.
+// capitalWords returns the number of words if all that are no particles are capitalised, and there are at most five.
 func capitalWords(v []byte) (n int) {
 	for _, w := range bytes.Fields(v) {
 		switch {
@@ -222,14 +220,14 @@ func mixedSecret(v []byte) bool {
 	return d > 0 && letters > 0 || d+letters < len(v) || d == len(v)
 }
 
-// versionLike says whether a text is a version or a range of versions.
+// versionLike reports whether a text is a version or a range of versions.
 func versionLike(v []byte) bool {
 	w := bytes.TrimLeft(v, "^~>=<v ")
 	d, letters := count(w)
 	return len(v) < 24 && len(w) > 0 && digit(w[0]) && (bytes.Count(w, []byte(".")) >= 2 && letters <= 6 || d+letters < 4 && len(w) < len(v))
 }
 
-// allWords says whether a text is some plain words, such as "API key of the shop".
+// allWords reports whether a text is some plain words, such as "API key of the shop".
 func allWords(v []byte) bool {
 	d, letters := count(v)
 	return bytes.IndexByte(v, ' ') > 0 && d == 0 && letters+bytes.Count(v, []byte(" ")) >= len(v)-2

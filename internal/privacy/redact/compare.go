@@ -52,7 +52,7 @@ func (c *comparisons) key(e vault.Entry) valueKey {
 	return valueKey{e.Type, maphash.String(c.seed, strings.ToLower(e.Value))}
 }
 
-// compared is what is known of one value.
+// compared describes what is known of one value.
 type compared struct {
 	bits float64
 	sets [recentSets]uint32 // those in which it was sorted; 0 is none

@@ -27,7 +27,7 @@ func (s *Session) value(text string) (pii.Type, string, *core.Error) {
 	return pii.Type(e.Type), e.Value, nil
 }
 
-// Domain is the part of an e-mail address behind the @, in lower case.
+// Domain returns the part of an e-mail address behind the @, in lower case.
 func (s *Session) Domain(token string) (string, *core.Error) {
 	_, value, err := s.value(token)
 	if err != nil {
@@ -49,7 +49,7 @@ func plainly(s string) string {
 	}, s)
 }
 
-// Mask is the outline of a value: a first letter and the domain, or the last digits.
+// Mask returns the outline of a value: a first letter and the domain, or the last digits.
 func (s *Session) Mask(token string) (string, *core.Error) {
 	t, value, err := s.value(token)
 	if err != nil {
@@ -78,14 +78,13 @@ func outline(t pii.Type, value string) string {
 	return string(runes)
 }
 
-// Country is the ISO 3166 code of the country of a phone number or an IBAN, "" if it tells
-// none.
+// Country returns the ISO 3166 code of the country of a phone number or an IBAN, "" if it tells none.
 func (s *Session) Country(token string) (string, *core.Error) {
 	t, value, err := s.value(token)
 	return s.screen.scanner.Country(t, value), err
 }
 
-// Age is how many whole years have passed since a date of birth.
+// Age returns how many whole years have passed since a date of birth.
 func (s *Session) Age(token string, now time.Time) (int, *core.Error) {
 	_, value, err := s.value(token)
 	if err != nil {
@@ -103,7 +102,7 @@ func (s *Session) Age(token string, now time.Time) (int, *core.Error) {
 	return 0, core.Errorf(core.KindInvalidArguments, "pii.age", "it is no date that can be read")
 }
 
-// Sanitize is a text for the model, and how many values of each type were hidden.
+// Sanitize returns a text for the model, and how many values of each type were hidden.
 func (s *Session) Sanitize(text string) (string, map[string]int, error) {
 	counted := &counting{modes: s.screen.modes, found: map[string]int{}}
 	s.screen.scanner.Replace([]byte(text), s.known, counted)
@@ -142,7 +141,7 @@ func (s *Session) Show(text string) string {
 	return s.shown(text, func(value string) string { return value })
 }
 
-// ShowJSON is Show for a JSON value.
+// ShowJSON returns Show for a JSON value.
 func (s *Session) ShowJSON(document []byte) []byte {
 	return []byte(s.shown(string(document), func(value string) string {
 		quoted, err := json.Marshal(value)
@@ -166,8 +165,8 @@ func (s *Session) shown(text string, spell func(string) string) string {
 	return out.String() + text[from:]
 }
 
-// Subject tells which values are those of a person who is to be forgotten: equal to one of
-// these texts but for case, blanks and punctuation.
+// Subject returns which values are those of a person who is to be forgotten: equal to one of these texts but for
+// case, blanks and punctuation.
 func Subject(texts ...string) func(value string) bool {
 	plain := map[string]bool{}
 	for _, text := range texts {

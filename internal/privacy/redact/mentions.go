@@ -43,8 +43,8 @@ func same(a, b []rune) bool {
 	return true
 }
 
-// lettered is what counts of a text. edges says before which of it, and at its end, a word begins or ends;
-// in writing without blanks that may be anywhere.
+// lettered returns what counts of a text. edges says before which of it, and at its end, a word begins or ends; in
+// writing without blanks that may be anywhere.
 func lettered(text string) (letters []rune, edges []bool) {
 	edge := true
 	for _, r := range text {
@@ -79,7 +79,7 @@ func unescaped(text string) string {
 	return out.String()
 }
 
-// codePoint is that of u with four hexadecimal digits.
+// codePoint returns that of u with four hexadecimal digits.
 func codePoint(s string) (r rune, ok bool) {
 	if len(s) < 5 || s[0] != 'u' {
 		return 0, false

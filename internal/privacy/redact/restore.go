@@ -139,7 +139,7 @@ func (r *restoring) carries(text []byte) bool {
 	return false
 }
 
-// words are those of a name: callback_url, callbackUrl.
+// words returns those of a name: callback_url, callbackUrl.
 func words(name string) []string {
 	var b strings.Builder
 	for i, c := range name {

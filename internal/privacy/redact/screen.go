@@ -24,7 +24,7 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// Mode says from whom a type of personal data is hidden.
+// Mode describes from whom a type of personal data is hidden.
 type Mode string
 
 // The modes.
@@ -44,7 +44,7 @@ func modeOf(t pii.Type) Mode {
 	return Sealed
 }
 
-// Options say what is hidden from whom.
+// Options describes what is hidden from whom.
 type Options struct {
 	Modes   map[pii.Type]Mode
 	Regions []string                    // countries of which phone numbers are known without their prefix
@@ -59,7 +59,7 @@ type Options struct {
 	Treats func(server string, t pii.Type) Treatment
 }
 
-// Treatment is what becomes of a value in an answer.
+// Treatment describes what becomes of a value in an answer.
 type Treatment string
 
 // The treatments.
@@ -95,11 +95,11 @@ func New(o Options, store *vault.Store) *Screen {
 	return s
 }
 
-// SessionName is the name of a session of a principal, "" where there is but one.
+// SessionName returns the name of a session of a principal, "" where there is but one.
 func SessionName(principal, session string) string { return principal + "\x00" + session }
 
-// Session is the screen of a session: its tokens, and the names it has met. The error is
-// a *core.Error: its tokens cannot be read.
+// Session returns the screen of a session: its tokens, and the names it has met. The error is a *core.Error: its
+// tokens cannot be read.
 func (s *Screen) Session(name string) (*Session, error) {
 	tokens, err := s.store.Session(name)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *Session) remember(t pii.Type, value string) {
 	s.known.Exact(t, value)
 }
 
-// minting is the vault of one document.
+// minting represents the vault of one document.
 type minting struct {
 	*Session
 	from   []string // the server that it comes from
@@ -173,10 +173,10 @@ type minting struct {
 	err    error
 }
 
-// Counts are how many values of each type were found.
+// Counts describes how many values of each type were found.
 type Counts []Count
 
-// Count is how many values of a type were found.
+// Count describes how many values of a type were found.
 type Count struct {
 	Type pii.Type
 	N    int
@@ -236,7 +236,7 @@ func (m *minting) Mint(v pii.Value) (string, bool) {
 	return token, true
 }
 
-// mode says from whom a value of the document is hidden.
+// mode returns from whom a value of the document is hidden.
 func (m *minting) mode(t pii.Type) Mode {
 	if !m.border && m.screen.treatment(m.from[0], t) == Hide {
 		return Sealed
@@ -251,8 +251,8 @@ func (s *Screen) treatment(server string, t pii.Type) Treatment {
 	return s.treats(server, t)
 }
 
-// Sealed is the type of personal data of which programs get tokens under a property of a
-// server's answers; "" if the property tells of none.
+// Sealed returns the type of personal data of which programs get tokens under a property of a server's answers; "" if
+// the property tells of none.
 func (s *Screen) Sealed(server, property string) string {
 	t := s.scanner.OfKey(property)
 	switch s.treatment(server, t) {
@@ -267,7 +267,7 @@ func (s *Screen) Sealed(server, property string) string {
 	return ""
 }
 
-// treated is what stands for a value that is not to be had at all.
+// treated returns what stands for a value that is not to be had at all.
 func (m *minting) treated(v pii.Value) (string, bool) {
 	if m.border {
 		return "", false
@@ -306,7 +306,7 @@ func (m *minting) Foreign(text string) (string, bool) {
 	return token, true
 }
 
-// echoed is a value that the model has written itself.
+// echoed returns a value that the model has written itself.
 func (m *minting) echoed(token string) (string, bool) {
 	e, ok := m.tokens.Resolve(token)
 	if !ok || !slices.Contains(e.From, models) || strings.ContainsAny(e.Value, "\"\\") || strings.ContainsFunc(e.Value, func(r rune) bool { return r < ' ' }) {
@@ -315,13 +315,13 @@ func (m *minting) echoed(token string) (string, bool) {
 	return e.Value, true
 }
 
-// Incoming is what a server has answered, as programs may see it. An error says that it
-// could not be hidden, and must not be shown.
+// Incoming returns what a server has answered, as programs may see it. An error says that it could not be hidden, and
+// must not be shown.
 func (s *Session) Incoming(server string, document []byte) ([]byte, error) {
 	return s.Counted(server, document, nil)
 }
 
-// Counted is Incoming, and adds what is personal in the document to found.
+// Counted returns Incoming, and adds what is personal in the document to found.
 func (s *Session) Counted(server string, document []byte, found *Counts) ([]byte, error) {
 	if err := s.tokens.Refresh(); err != nil {
 		return nil, err
@@ -331,8 +331,8 @@ func (s *Session) Counted(server string, document []byte, found *Counts) ([]byte
 	return out, m.err
 }
 
-// Outgoing is what goes to the model, without anything personal. An error says that it
-// could not be hidden, and must not be shown.
+// Outgoing returns what goes to the model, without anything personal. An error says that it could not be hidden, and
+// must not be shown.
 func (s *Session) Outgoing(document []byte) ([]byte, error) {
 	m := &minting{Session: s, from: []string{programs}, border: true}
 	out := m.replace(document)
@@ -388,7 +388,7 @@ func (s *Session) hides(text []byte) bool {
 	return len(counted.found) > 0
 }
 
-// counting is a vault that keeps nothing.
+// counting represents a vault that keeps nothing.
 type counting struct {
 	modes map[pii.Type]Mode
 	found map[string]int
@@ -403,7 +403,7 @@ func (c *counting) Mint(v pii.Value) (string, bool) {
 
 func (c *counting) Foreign(string) (string, bool) { return "", false }
 
-// Text is a text for the model. What could not be hidden is not shown.
+// Text returns a text for the model. What could not be hidden is not shown.
 func (s *Session) Text(text string) string {
 	out, err := s.Outgoing([]byte(text))
 	if err != nil {
@@ -412,12 +412,12 @@ func (s *Session) Text(text string) string {
 	return string(out)
 }
 
-// Program is the text of a program in which what is sealed stands as its token, so that
-// it is equal to what servers answer. The model knows these values: it wrote them.
+// Program returns the text of a program in which what is sealed stands as its token, so that it is equal to what
+// servers answer. The model knows these values: it wrote them.
 func (s *Session) Program(code string) (string, error) { return s.source(code, []string{models}) }
 
-// Skill is the same for the text of a skill, which somebody else has written: the model
-// does not know its values.
+// Skill returns the same for the text of a skill, which somebody else has written: the model does not know its
+// values.
 func (s *Session) Skill(code string) (string, error) { return s.source(code, nil) }
 
 func (s *Session) source(code string, from []string) (string, error) {
@@ -439,8 +439,8 @@ func (s *Session) source(code string, from []string) (string, error) {
 	return out.String(), nil
 }
 
-// TokenIn is the first token in a text, "" if there is none. What outlives a session
-// has none: in another one it would stand for somebody else.
+// TokenIn returns the first token in a text, "" if there is none. What outlives a session has none: in another one it
+// would stand for somebody else.
 func (s *Screen) TokenIn(text string) string {
 	for _, f := range s.scanner.Tokens(nil, []byte(text)) {
 		return text[f.Start:f.End]
@@ -474,7 +474,7 @@ func (s *Session) Sync() error {
 	return nil
 }
 
-// Crossing is a value on its way to a server that it does not come from.
+// Crossing represents a value on its way to a server that it does not come from.
 type Crossing struct {
 	Type pii.Type
 	From []string

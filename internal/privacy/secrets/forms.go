@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// form is what a value becomes when only what counts of it is left, in one encoding.
+// form describes what a value becomes when only what counts of it is left, in one encoding.
 type form struct {
 	text  string // what counts
 	label string
@@ -35,7 +35,7 @@ const (
 	minGap = 3
 )
 
-// formsOf are the forms in which a value is found through escapes and separators.
+// formsOf returns the forms in which a value is found through escapes and separators.
 func formsOf(value, label string) (all []form) {
 	add := func(f form) {
 		if len(f.text) < window || f.value < window && !f.coded {
@@ -83,7 +83,7 @@ func half(text string) int {
 	return (len(text) + 1) / 2
 }
 
-// utf16Text is what a text in UTF-16 has in either order of bytes: little-endian, without the last byte.
+// utf16Text returns what a text in UTF-16 has in either order of bytes: little-endian, without the last byte.
 func utf16Text(text string) string {
 	var b []byte
 	for _, unit := range utf16.Encode([]rune(text)) {
@@ -92,7 +92,7 @@ func utf16Text(text string) string {
 	return string(b[:max(0, len(b)-1)])
 }
 
-// counting is what counts of a text, which has no escapes.
+// counting returns what counts of a text, which has no escapes.
 func counting(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -103,7 +103,7 @@ func counting(text string) string {
 	return b.String()
 }
 
-// plainAt is the character at i of a text without escapes.
+// plainAt returns the character at i of a text without escapes.
 func plainAt(text string, i int) unit {
 	if mayMark(text[i]) {
 		return character([]byte(text[i:min(len(text), i+utf8.UTFMax)]), 0).moved(i)
@@ -111,7 +111,7 @@ func plainAt(text string, i int) unit {
 	return single(text[i], i+1)
 }
 
-// separators are how many bytes that don't count a text has before each that does.
+// separators returns how many bytes that don't count a text has before each that does.
 func separators(text string) (own []uint8) {
 	n := uint8(0)
 	for i := 0; i < len(text); {
@@ -127,8 +127,8 @@ func separators(text string) (own []uint8) {
 	return own
 }
 
-// between is how many bytes may be before character i: each separator of the value itself
-// may be an escape, and have others around it.
+// between returns how many bytes may be before character i: each separator of the value itself may be an escape, and
+// have others around it.
 func (f *form) between(i int) int {
 	if f.own == nil {
 		return f.gap
@@ -139,14 +139,14 @@ func (f *form) between(i int) int {
 // longestUnit is what one character takes at most, as &amp;#x2d; does.
 const longestUnit = 10
 
-// base64Core is what the Base64 of any text has in which value begins at a byte that is
-// shift modulo 3, without the letters that its neighbours share.
+// base64Core returns what the Base64 of any text has in which value begins at a byte that is shift modulo 3, without
+// the letters that its neighbours share.
 func base64Core(value string, shift int) string {
 	coded := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:shift] + value))
 	return counting(coded[(shift*8+5)/6 : (shift+len(value))*8/6])
 }
 
-// spellings are the ways in which a value is looked for byte by byte.
+// spellings returns the ways in which a value is looked for byte by byte.
 func spellings(value string) []string {
 	all := []string{value}
 	if quoted, err := json.Marshal(value); err == nil {

@@ -18,7 +18,7 @@ import (
 	"sync/atomic"
 )
 
-// Secret is a value that is in no text, and the words that stand in its place.
+// Secret represents a value that is in no text, and the words that stand in its place.
 type Secret struct {
 	Label string // "github GITHUB_TOKEN"
 	Value string
@@ -85,7 +85,7 @@ func (m *Masker) Drop(values ...string) {
 	}
 }
 
-// plainLabel is what needs no escape in any format.
+// plainLabel returns what needs no escape in any format.
 func plainLabel(label string) string {
 	label = strings.Map(func(r rune) rune {
 		if r < 0x80 && isAlnum(byte(r)) || strings.ContainsRune(" _-.:", r) {
@@ -96,8 +96,8 @@ func plainLabel(label string) string {
 	return strings.TrimSpace(label[:min(len(label), maxLabel)])
 }
 
-// Mask is a text without registered values. JSON stays JSON of the same structure. If there
-// are none, it is text itself, and nothing was allocated; else text is left as it was.
+// Mask returns a text without registered values. JSON stays JSON of the same structure. If there are none, it is text
+// itself, and nothing was allocated; else text is left as it was.
 func (m *Masker) Mask(text []byte) []byte {
 	t := m.known()
 	if t == nil {
@@ -110,7 +110,7 @@ func (m *Masker) Mask(text []byte) []byte {
 	return replace(text, found)
 }
 
-// MaskString is Mask for a string.
+// MaskString returns Mask for a string.
 func (m *Masker) MaskString(text string) string {
 	t := m.known()
 	if t == nil {
@@ -131,14 +131,14 @@ func (m *Masker) known() *table {
 	return m.table.Load()
 }
 
-// piece is a part of a text that a label takes the place of.
+// piece represents a part of a text that a label takes the place of.
 type piece struct {
 	start, end int
 	label      string
 	value      int // length of what was found, which tells whose label counts
 }
 
-// merged are pieces in order, without overlaps.
+// merged returns pieces in order, without overlaps.
 func merged(found []piece) []piece {
 	slices.SortFunc(found, func(a, b piece) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), strings.Compare(a.label, b.label))

@@ -10,8 +10,8 @@ import (
 
 // What is secret of the configuration of a server. owner is the first word of labels.
 
-// Variable is what is secret of an environment variable, or of a setting: its value, or the
-// parts of an address, of a connection string or of JSON.
+// Variable returns what is secret of an environment variable, or of a setting: its value, or the parts of an address,
+// of a connection string or of JSON.
 func Variable(owner, name, value string) []Secret {
 	v := strings.TrimSpace(value)
 	label := owner + " " + name
@@ -24,7 +24,7 @@ func Variable(owner, name, value string) []Secret {
 	return nil
 }
 
-// parts are the secrets of a value that has parts.
+// parts returns the secrets of a value that has parts.
 func parts(label, v string) ([]Secret, bool) {
 	switch {
 	case strings.Contains(v, "://") && !strings.ContainsAny(v, " \n\t"):
@@ -44,7 +44,7 @@ func parts(label, v string) ([]Secret, bool) {
 	return nil, false
 }
 
-// pairs are those of a connection string: Server=db;Password=…
+// pairs returns those of a connection string: Server=db;Password=…
 func pairs(label, v string) (found []Secret) {
 	for pair := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ';' || r == ' ' }) {
 		if name, value, ok := strings.Cut(pair, "="); ok && Worth(name, strings.Trim(value, `'"`)) {
@@ -72,8 +72,7 @@ func inJSON(label, key string, v any, found []Secret) []Secret {
 	return found
 }
 
-// Header is what is secret of a header: credentials without their scheme, and what is in
-// those of Basic.
+// Header returns what is secret of a header: credentials without their scheme, and what is in those of Basic.
 func Header(owner, name, value string) []Secret {
 	label := strings.TrimSpace(owner + " " + name)
 	v := strings.TrimSpace(value)
@@ -105,8 +104,8 @@ func cookies(label, v string) (found []Secret) {
 	return found
 }
 
-// Address is what is secret of an address: the password, parameters that are by their name,
-// and what in it looks made at random.
+// Address returns what is secret of an address: the password, parameters that are by their name, and what in it looks
+// made at random.
 func Address(label, address string) (found []Secret) {
 	add := func(name, value string) {
 		if Worth(name, value) {
@@ -140,7 +139,7 @@ func Address(label, address string) (found []Secret) {
 	return found
 }
 
-// loose are the credentials of what is nearly an address.
+// loose returns the credentials of what is nearly an address.
 func loose(label, address string) []Secret {
 	_, rest, _ := strings.Cut(address, "://")
 	at := strings.LastIndexByte(rest, '@')
@@ -153,8 +152,8 @@ func loose(label, address string) []Secret {
 	return nil
 }
 
-// Arguments are what is secret of a command line: --token=…, --token …, NAME=…, addresses,
-// headers, and what looks made at random.
+// Arguments returns what is secret of a command line: --token=…, --token …, NAME=…, addresses, headers, and what
+// looks made at random.
 func Arguments(owner string, args []string) (found []Secret) {
 	option := ""
 	for _, arg := range args {

@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// table is what is looked for. It is not changed.
+// table describes what is looked for. It is not changed.
 type table struct {
 	forms  []form
 	loose  index // windows of forms in lower case
@@ -19,13 +19,13 @@ type table struct {
 	retain int // of the longest form
 }
 
-// spelling is a value as it is written byte by byte.
+// spelling represents a value as it is written byte by byte.
 type spelling struct {
 	text, label string
 	alone       bool // it counts only where it is no part of a word
 }
 
-// place is where a window is: of a form or spelling, at an offset.
+// place describes where a window is: of a form or spelling, at an offset.
 type place struct{ of, at int }
 
 // index finds windows of up to eight bytes: a filter for what is not there, and a table.
@@ -110,7 +110,7 @@ func lower(s string) string {
 	return string(b)
 }
 
-// find are the pieces of a text that are not to be in it, in order and without overlaps.
+// find returns the pieces of a text that are not to be in it, in order and without overlaps.
 func (t *table) find(text []byte) []piece {
 	if len(text) < minValue {
 		return nil
@@ -152,7 +152,7 @@ func (t *table) spelled(text []byte, found []piece) []piece {
 	return found
 }
 
-// whole is a piece that cuts no letter and no escape in two.
+// whole returns a piece that cuts no letter and no escape in two.
 func whole(text []byte, p piece) piece {
 	for p.start > 0 && !utf8.RuneStart(text[p.start]) && text[p.start-1] >= utf8.RuneSelf {
 		p.start--
@@ -176,7 +176,7 @@ func whole(text []byte, p piece) piece {
 
 const longestEscape = 5
 
-// escapeAt is how long the escape of JSON at i is.
+// escapeAt returns how long the escape of JSON at i is.
 func escapeAt(text []byte, i int) int {
 	switch {
 	case i+1 >= len(text):
@@ -190,7 +190,7 @@ func escapeAt(text []byte, i int) int {
 	return 2
 }
 
-// scratch is what counts of a text, piece by piece.
+// scratch describes what counts of a text, piece by piece.
 type scratch struct {
 	text  []byte // what counts
 	start []uint32
@@ -277,7 +277,7 @@ func (s *scratch) verify(t *table, text []byte, places []place, at int, found []
 	return found, done
 }
 
-// around is how far the text and a form are the same around a window.
+// around returns how far the text and a form are the same around a window.
 func (s *scratch) around(text []byte, f *form, at, of int) (from, to int) {
 	same := func(i, j int) bool {
 		a, b := s.text[i], f.text[j]
@@ -297,8 +297,8 @@ func (s *scratch) around(text []byte, f *form, at, of int) (from, to int) {
 // maxUnseen bounds what is not seen between two characters, in bytes.
 const maxUnseen = 4 << 10
 
-// near says whether no more than so many bytes separate i from what is before it. Those of characters
-// that are not seen don't count.
+// near reports whether no more than so many bytes separate i from what is before it. Those of characters that are not
+// seen don't count.
 func (s *scratch) near(text []byte, i, gap int) bool {
 	before, now := s.start[i-1], s.start[i]
 	if before == now || now-before == 1 {

@@ -49,7 +49,7 @@ func separates(r rune) bool {
 	return core.Unseen(r) || !unicode.IsLetter(r) && !unicode.IsNumber(r)
 }
 
-// ascii is the letter or digit that a wide, styled or circled one stands for, 0 if none.
+// ascii returns the letter or digit that a wide, styled or circled one stands for, 0 if none.
 func ascii(r rune) byte {
 	switch {
 	case 0xff01 <= r && r <= 0xff5e:
@@ -71,7 +71,7 @@ func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isAlnum(c byte) bool { return isDigit(c) || isLower(c) || isUpper(c) }
 
-// unit is what an escape stands for, up to four bytes of which n are there.
+// unit describes what an escape stands for, up to four bytes of which n are there.
 type unit struct {
 	text [utf8.UTFMax]byte
 	n    int
@@ -91,13 +91,13 @@ func of(r rune, end int) (u unit) {
 	return u
 }
 
-// moved is a unit of a text that begins n bytes further on.
+// moved returns a unit of a text that begins n bytes further on.
 func (u unit) moved(n int) unit {
 	u.end += n
 	return u
 }
 
-// character is the one beyond ASCII that begins at i.
+// character returns the one beyond ASCII that begins at i.
 func character(text []byte, i int) unit {
 	r, size := utf8.DecodeRune(text[i:])
 	if r == utf8.RuneError && size == 1 {
@@ -113,7 +113,7 @@ func single(c byte, end int) (u unit) {
 	return u
 }
 
-// unitAt is what begins at i.
+// unitAt returns what begins at i.
 func unitAt(text []byte, i int) unit {
 	switch text[i] {
 	case '\\':
@@ -234,8 +234,8 @@ func octal(text []byte, i int) (c byte, end int) {
 	return c, i + 3
 }
 
-// octets is the character of which first is the first byte. next reads one more where it is told,
-// and says where that ends, 0 if there is none.
+// octets returns the character of which first is the first byte. next reads one more where it is told, and says where
+// that ends, 0 if there is none.
 func octets(first byte, end int, next func(i int) (byte, int)) unit {
 	if first < 0xc2 {
 		return single(first, end)

@@ -7,9 +7,8 @@ import (
 	"unicode"
 )
 
-// Worth says whether a value that has a name is a secret. One whose name says so is, unless it
-// is so short or common that texts would be full of holes; another one only if it looks like
-// nothing that a person has made up.
+// Worth reports whether a value that has a name is a secret. One whose name says so is, unless it is so short or
+// common that texts would be full of holes; another one only if it looks like nothing that a person has made up.
 func Worth(name, value string) bool {
 	v := strings.TrimSpace(value)
 	if len(v) < minValue || isPath(v) || slices.Contains(usual, strings.ToLower(v)) {
@@ -33,7 +32,7 @@ var usual = []string{
 	"your-token", "none", "null", "true", "false",
 }
 
-// telling is what a name says of its value.
+// telling describes what a name says of its value.
 type telling int
 
 const (
@@ -42,7 +41,7 @@ const (
 	surely
 )
 
-// said is whether what bears a name is secret by that.
+// said reports whether what bears a name is secret by that.
 func said(name string) telling {
 	words := nameWords(name)
 	if len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return w == "public" || w == "max" || w == "limit" }) {
@@ -73,7 +72,7 @@ var (
 		"provider", "issuer", "audience", "scope", "scopes", "domain", "endpoint", "server", "realm", "algorithm", "format", "prefix", "header", "storage"}
 )
 
-// nameWords are those of a name: API_KEY, apiKey, --api-key.
+// nameWords returns those of a name: API_KEY, apiKey, --api-key.
 func nameWords(name string) []string {
 	var b strings.Builder
 	before := ' '
@@ -90,7 +89,7 @@ func nameWords(name string) []string {
 // makers begin the tokens of well-known makers.
 var makers = []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "sk_", "rk_", "pk_live_", "xoxb-", "xoxp-", "xoxa-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "ntn_", "secret_", "lin_api_", "npm_", "pypi-", "hf_", "dop_v1_", "SG.", "shpat_", "whsec_", "eyJ"}
 
-// made says whether a value looks as if a machine had made it at random.
+// made reports whether a value looks as if a machine had made it at random.
 func made(v string) bool {
 	if len(v) < 16 || strings.ContainsAny(v, " \t\n") || strings.Contains(v, "://") {
 		return false
@@ -101,7 +100,7 @@ func made(v string) bool {
 	return len(v) >= 20 && mixed(v) && !isUUID(v) && !strings.ContainsAny(v, "./@:,\\") && entropy(v) >= 3.5
 }
 
-// isPath says whether a value is the path of a file.
+// isPath reports whether a value is the path of a file.
 func isPath(v string) bool {
 	for _, root := range []string{"/", "./", "../", "~/"} {
 		if rest, ok := strings.CutPrefix(v, root); ok {
@@ -149,8 +148,7 @@ func kinds(v string) int {
 	return n
 }
 
-// mixed says whether a text has digits among letters, or capitals within words, as words
-// of people have not.
+// mixed reports whether a text has digits among letters, or capitals within words, as words of people have not.
 func mixed(v string) bool {
 	digits, letters, humps := 0, 0, 0
 	for i := range len(v) {
@@ -167,7 +165,7 @@ func mixed(v string) bool {
 	return digits > 0 && letters > 0 || humps > 1
 }
 
-// entropy is that of Shannon, in bits of a byte.
+// entropy returns that of Shannon, in bits of a byte.
 func entropy(v string) (bits float64) {
 	var count [256]int
 	for i := range len(v) {

@@ -31,7 +31,7 @@ type file struct {
 	end    int64  // of these, in the file
 }
 
-// span is where a frame is in a file.
+// span describes where a frame is in a file.
 type span struct {
 	at           int64
 	size, number uint32
@@ -47,7 +47,7 @@ const (
 	batch    = 1 << 20 // bytes that are written at once
 )
 
-// aead is AES-256-GCM with a key that is derived for one use.
+// aead returns AES-256-GCM with a key that is derived for one use.
 func aead(key []byte, use string) (cipher.AEAD, error) {
 	derived, err := hkdf.Key(sha256.New, key, nil, "retort vault "+use, keySize)
 	if err != nil {
@@ -60,7 +60,7 @@ func aead(key []byte, use string) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// wrap is the cipher of sessions' keys.
+// wrap returns the cipher of sessions' keys.
 func (s *Store) wrap() (cipher.AEAD, error) {
 	master, err := s.master()
 	if err != nil {
@@ -258,7 +258,7 @@ func (f *file) plain(body []byte, number uint32) ([]byte, error) {
 	return plain, nil
 }
 
-// at is the plain text of a frame that was read or written before.
+// at returns the plain text of a frame that was read or written before.
 func (f *file) at(s span) ([]byte, error) {
 	body := make([]byte, s.size)
 	if _, err := f.ReadAt(body, s.at+4); err != nil {
@@ -267,7 +267,7 @@ func (f *file) at(s span) ([]byte, error) {
 	return f.plain(body, s.number)
 }
 
-// place is what a frame is bound to.
+// place returns what a frame is bound to.
 func (f *file) place(number uint32) []byte {
 	return binary.BigEndian.AppendUint64([]byte(f.id), uint64(number))
 }

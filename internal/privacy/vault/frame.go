@@ -7,14 +7,13 @@ import (
 	"sync/atomic"
 )
 
-// frame is some entries, in memory as they are on disk:
+// frame represents some entries, in memory as they are on disk:
 //
 //	u types · (text)... · u origins · (u servers · (text)...)... · (entry)...
 //	entry: u number · u type · u origin<<2 | again<<1 | digits · text value
 //
-// where u is an unsigned varint, and a text has its length before it. Types and origins are
-// told by where they stand in the lists. An entry without a value says that the numbers up
-// to its own are taken.
+// where u is an unsigned varint, and a text has its length before it. Types and origins are told by where they stand
+// in the lists. An entry without a value says that the numbers up to its own are taken.
 type frame struct {
 	names *names
 	body  []byte   // the entries
@@ -22,7 +21,7 @@ type frame struct {
 	used  atomic.Bool
 }
 
-// names are the lists of a frame. Frames share them, and nobody changes those that are shared.
+// names holds the lists of a frame. Frames share them, and nobody changes those that are shared.
 type names struct {
 	types   []string
 	origins [][]string
@@ -33,7 +32,7 @@ const (
 	frameBytes   = 8 << 10 // a frame with so many is full
 )
 
-// record is an entry as it lies in a frame.
+// record represents an entry as it lies in a frame.
 type record struct {
 	typ    string
 	number int
@@ -49,7 +48,7 @@ func (r *record) entry() *Entry {
 
 func (f *frame) full() bool { return len(f.at) == frameEntries || len(f.body) >= frameBytes }
 
-// bytes are what it takes in memory, about.
+// bytes returns what it takes in memory, about.
 func (f *frame) bytes() int { return cap(f.body) + 2*cap(f.at) + 96 }
 
 // append adds an entry to a frame that is not full, and whose names are its own.
@@ -84,7 +83,7 @@ func (n *names) origin(from []string) int {
 	return i
 }
 
-// record is the entry at i.
+// record returns the entry at i.
 func (f *frame) record(i int) record {
 	r := reader{text: f.body[f.at[i]:]}
 	number, typ, flags := r.uint(), r.uint(), r.uint()
@@ -116,7 +115,7 @@ func (n *names) appendTo(b []byte) []byte {
 
 var errForm = errors.New("a frame has not the form that it should have")
 
-// decodeFrame is the frame that plain is. It keeps plain.
+// decodeFrame returns the frame that plain is. It keeps plain.
 func decodeFrame(plain []byte, shared *sharing) (*frame, error) {
 	r := reader{text: plain}
 	for range r.uint() {
@@ -184,7 +183,7 @@ type sharing struct{ known map[string]*names }
 // maxShared bounds what is shared: lists can be in many orders.
 const maxShared = 256
 
-// names are the lists that a text is, which is well-formed.
+// names returns the lists that a text is, which is well-formed.
 func (s *sharing) names(text []byte) *names {
 	if n := s.known[string(text)]; n != nil {
 		return n

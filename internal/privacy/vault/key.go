@@ -16,8 +16,8 @@ import (
 	"retort/internal/base/seal"
 )
 
-// Keys says where the key of the person is. Of what is set, the first counts; if
-// nothing is, the keyring of the system, and where there is none, File.
+// Keys describes where the key of the person is. Of what is set, the first counts; if nothing is, the keyring of the
+// system, and where there is none, File.
 type Keys struct {
 	Variable string // environment variable with 32 bytes in base64 or hex
 	Age      string // file encrypted with age that holds the same
@@ -49,7 +49,7 @@ const (
 	keyringUser    = "vault"
 )
 
-// fromKeyring is the key in the keyring of the system, or a new one.
+// fromKeyring returns the key in the keyring of the system, or a new one.
 func fromKeyring() ([]byte, error) {
 	if err := noBus(); err != nil {
 		return nil, err
@@ -105,8 +105,8 @@ func decoded(text string) ([]byte, error) {
 	return nil, fmt.Errorf("the key is not %d bytes in base64 or hex", keySize)
 }
 
-// Place says where the key is, or will be, without making one: the keyring, a variable, an
-// age file, or File. keyring is why there is no keyring to use; nil if there is, or if it is not asked.
+// Place returns where the key is, or will be, without making one: the keyring, a variable, an age file, or File.
+// keyring is why there is no keyring to use; nil if there is, or if it is not asked.
 func (k Keys) Place() (where string, keyring error) {
 	switch {
 	case k.Variable != "":

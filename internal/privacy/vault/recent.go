@@ -2,14 +2,14 @@ package vault
 
 import "sync/atomic"
 
-// recent is some of the tokens of a type that were asked for more than once: few values make
-// most of what servers answer. It may be used concurrently.
+// recent represents some of the tokens of a type that were asked for more than once: few values make most of what
+// servers answer. It may be used concurrently.
 type recent struct {
 	told   [1 << recentBits]atomic.Pointer[told]
 	missed [1 << recentBits]atomic.Uint32 // hashes of what was asked for last, and was not there
 }
 
-// told is the token of a value, which comes from these servers.
+// told represents the token of a value, which comes from these servers.
 type told struct {
 	value, token string
 	from         []string
@@ -17,7 +17,7 @@ type told struct {
 
 const recentBits = 8
 
-// find is what was told of a value with a hash; nil if nothing is known of that.
+// find returns what was told of a value with a hash; nil if nothing is known of that.
 func (r *recent) find(h uint64, value string) *told {
 	if t := r.told[h%(1<<recentBits)].Load(); t != nil && t.value == value {
 		return t

@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// Session is the tokens of one session. It is safe for concurrent use, also by several
-// processes: each takes blocks of numbers for itself.
+// Session represents the tokens of one session. It is safe for concurrent use, also by several processes: each takes
+// blocks of numbers for itself.
 type Session struct {
 	store *Store
 	id    string
@@ -36,10 +36,9 @@ func errFull() error {
 		WithHint("ask for less, without the columns that have personal data; or go on in another session; or have a person erase this one: retort audit erase")
 }
 
-// Mint is the token of a value, the same as before if there was one; new servers that it
-// comes from are added then. A number that is given out was taken durably, so that it
-// never stands for anything else. The error is a *core.Error of kind limit where the session
-// is full.
+// Mint returns the token of a value, the same as before if there was one; new servers that it comes from are added
+// then. A number that is given out was taken durably, so that it never stands for anything else. The error is a
+// *core.Error of kind limit where the session is full.
 func (s *Session) Mint(e Entry) (token string, err error) {
 	s.mu.RLock()
 	token, changes, err := s.minted(&e)
@@ -75,8 +74,8 @@ func (s *Session) Mint(e Entry) (token string, err error) {
 	return c.token(e.Number), s.relieve()
 }
 
-// minted is the token of a value that is known to come from these servers, or else "" and
-// the state in which there is none; 0 if there is one that comes from others.
+// minted returns the token of a value that is known to come from these servers, or else "" and the state in which
+// there is none; 0 if there is one that comes from others.
 func (s *Session) minted(e *Entry) (token string, changes int, err error) {
 	c := s.table.types[e.Type]
 	if c == nil {
@@ -98,7 +97,7 @@ func (s *Session) minted(e *Entry) (token string, changes int, err error) {
 	return token, 0, nil
 }
 
-// find is the entry of a value. at is 0 where there is none.
+// find returns the entry of a value. at is 0 where there is none.
 func (s *Session) find(typ, value string) (c *column, h uint64, known record, at uint32, err error) {
 	if c = s.table.types[typ]; c == nil {
 		return nil, 0, record{}, 0, nil
@@ -108,8 +107,7 @@ func (s *Session) find(typ, value string) (c *column, h uint64, known record, at
 	return c, h, known, at, err
 }
 
-// known is the token of a value, which comes from these servers too now; "" if there is
-// none.
+// known returns the token of a value, which comes from these servers too now; "" if there is none.
 func (s *Session) known(e *Entry) (string, error) {
 	c, h, known, at, err := s.find(e.Type, e.Value)
 	if err != nil || at == 0 {
@@ -154,7 +152,7 @@ func (s *Session) reserve(typ string) error {
 	})
 }
 
-// Resolve is what a token stands for, if it was minted in this session.
+// Resolve returns what a token stands for, if it was minted in this session.
 func (s *Session) Resolve(token string) (Entry, bool) {
 	typ, number, ok := parse(token)
 	if !ok {
@@ -175,7 +173,7 @@ func (s *Session) Resolve(token string) (Entry, bool) {
 	return *e, true
 }
 
-// at is the entry with a number; nil if there is none, or none that can be read.
+// at returns the entry with a number; nil if there is none, or none that can be read.
 func (s *Session) at(typ string, number int) *Entry {
 	c := s.table.types[typ]
 	if c == nil || number > maxNumber {
@@ -207,7 +205,7 @@ func parse(token string) (typ string, number int, ok bool) {
 	return strings.ToLower(inner[:cut]), number, true
 }
 
-// Find is the entry of a value of a type.
+// Find returns the entry of a value of a type.
 func (s *Session) Find(typ, value string) (Entry, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -13,9 +13,8 @@ import (
 	"retort/internal/privacy/offsets"
 )
 
-// table is the entries of a session, in frames. Of those that are on disk it has in memory
-// where they are, some 12 bytes for each, and the frames that were used last. Reading may be
-// concurrent, and nothing else.
+// table represents the entries of a session, in frames. Of those that are on disk it has in memory where they are,
+// some 12 bytes for each, and the frames that were used last. Reading may be concurrent, and nothing else.
 type table struct {
 	limits   limits
 	file     *file // where the frames are that aren't in memory
@@ -30,7 +29,7 @@ type table struct {
 	cache    cache
 }
 
-// column is what there is of one type.
+// column describes what there is of one type.
 type column struct {
 	prefix  string // of its tokens
 	seed    maphash.Seed
@@ -42,10 +41,10 @@ type column struct {
 	recent  recent
 }
 
-// block is numbers that have been taken: from next to last.
+// block represents numbers that have been taken: from next to last.
 type block struct{ next, last int }
 
-// slot is where a frame is.
+// slot describes where a frame is.
 type slot struct {
 	frame atomic.Pointer[frame] // nil: it has to be read
 	span                        // in the file
@@ -61,7 +60,7 @@ func newTable(f *file, l limits) *table {
 	return &table{file: f, limits: l, types: map[string]*column{}, slots: make([]slot, 1), changes: 1, cache: cache{limit: l.cache}}
 }
 
-// successor is an empty table in which the numbers that are taken in this one are so too.
+// successor returns an empty table in which the numbers that are taken in this one are so too.
 func (t *table) successor(f *file) *table {
 	next := newTable(f, t.limits)
 	next.changes, next.volatile = t.changes+1, t.volatile
@@ -72,7 +71,7 @@ func (t *table) successor(f *file) *table {
 	return next
 }
 
-// column is that of a type; one is made if there is none.
+// column returns that of a type; one is made if there is none.
 func (t *table) column(typ string) *column {
 	c := t.types[typ]
 	if c == nil {
@@ -89,12 +88,12 @@ func (c *column) token(number int) string {
 	return string(append(strconv.AppendInt(append(room[:0], c.prefix...), int64(number), 10), ']'))
 }
 
-// find is the entry of a value with a hash, and its place, which is 0 if there is none.
+// find returns the entry of a value with a hash, and its place, which is 0 if there is none.
 func (t *table) find(c *column, h uint64, value string) (found record, place uint32, err error) {
 	return t.search(c, h, func(other []byte) bool { return string(other) == value })
 }
 
-// search is the entry among those whose value has a hash that is it.
+// search returns the entry among those whose value has a hash that is it.
 func (t *table) search(c *column, h uint64, is func(value []byte) bool) (found record, place uint32, err error) {
 	place = c.values.Find(h, func(place uint32) bool {
 		r, wrong := t.record(place)
@@ -111,7 +110,7 @@ func (t *table) search(c *column, h uint64, is func(value []byte) bool) (found r
 	return found, place, nil
 }
 
-// record is the entry at a place.
+// record returns the entry at a place.
 func (t *table) record(place uint32) (record, error) {
 	f, err := t.frame(place >> placeBits)
 	if err != nil {
@@ -124,7 +123,7 @@ func (t *table) record(place uint32) (record, error) {
 	return f.record(i), nil
 }
 
-// frame is that of a slot.
+// frame returns that of a slot.
 func (t *table) frame(i uint32) (*frame, error) {
 	s := &t.slots[i]
 	if f := s.frame.Load(); f != nil {
@@ -336,7 +335,7 @@ func (t *table) each(typ string, do func(*record) bool) (err error) {
 	return nil
 }
 
-// unsavedEntries are those that are not on disk, without what was added to ones that are.
+// unsavedEntries returns those that are not on disk, without what was added to ones that are.
 func (t *table) unsavedEntries() (all []*Entry) {
 	known := map[string]int{}
 	for _, i := range t.pending {

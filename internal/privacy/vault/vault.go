@@ -27,7 +27,7 @@ import (
 	"retort/internal/privacy/offsets"
 )
 
-// Entry is a value that a token stands for.
+// Entry represents a value that a token stands for.
 type Entry struct {
 	Type   string   // "email"
 	Number int      // of the token among those of its type, from 1 on
@@ -47,7 +47,7 @@ type Store struct {
 	sessions map[string]*Session
 }
 
-// limits are those of each session. Tests have smaller ones.
+// limits holds those of each session. Tests have smaller ones.
 type limits struct {
 	entries int
 	unsaved int // entries that are not on disk
@@ -92,7 +92,7 @@ func (s *Store) used(id string) (last time.Time) {
 
 func (s *Store) keyPath(id string) string { return filepath.Join(s.dir, "keys", id+".key") }
 
-// dataPath is where what the key in secret fits is kept.
+// dataPath returns where what the key in secret fits is kept.
 func (s *Store) dataPath(id string, secret []byte) string {
 	return filepath.Join(s.dir, id+"-"+hex.EncodeToString(secret[keySize:])+".vault")
 }
@@ -116,10 +116,10 @@ func (s *Store) lock(id string) (unlock func(), err error) {
 	return seal.Lock(filepath.Join(s.dir, "keys", id+".lock"), patience)
 }
 
-// patience is how long another process may take to write.
+// patience sets how long another process may take to write.
 const patience = 10 * time.Second
 
-// readKey is a session's key as it is on disk; nil if there is none.
+// readKey returns a session's key as it is on disk; nil if there is none.
 func (s *Store) readKey(id string) ([]byte, error) {
 	wrapped, err := seal.ReadFile(s.keyPath(id), 1<<10)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,8 +128,8 @@ func (s *Store) readKey(id string) ([]byte, error) {
 	return wrapped, err
 }
 
-// Session is that of a name. The error is a *core.Error of kind internal: what is kept of it
-// cannot be read, and nothing may be minted then, since numbers could be used twice.
+// Session returns that of a name. The error is a *core.Error of kind internal: what is kept of it cannot be read, and
+// nothing may be minted then, since numbers could be used twice.
 func (s *Store) Session(name string) (*Session, error) { return s.session(idOf(name)) }
 
 // idOf returns what a session is called on disk.
@@ -174,7 +174,7 @@ func (s *Store) Forget(told func(value string) bool) (values, sessions int, err 
 	return values, sessions, errors.Join(errs...)
 }
 
-// all are the ids of all sessions.
+// all returns the ids of all sessions.
 func (s *Store) all() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

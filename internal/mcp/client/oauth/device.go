@@ -13,7 +13,7 @@ import (
 
 const grantDevice = "urn:ietf:params:oauth:grant-type:device_code"
 
-// deviceCode is a login with a code, RFC 8628.
+// deviceCode represents a login with a code, RFC 8628.
 type deviceCode struct {
 	Device   string `json:"device_code"`
 	User     string `json:"user_code"`

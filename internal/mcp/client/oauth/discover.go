@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// challenge is what a refusal says of how to be let in.
+// challenge describes what a refusal says of how to be let in.
 type challenge struct {
 	metadata string // address of the metadata of the resource
 	scopes   []string
@@ -45,7 +45,7 @@ func (c challenge) text() string {
 	return ": " + shown(strings.TrimSpace(c.err+" "+c.what))
 }
 
-// found is what discovery ends with.
+// found describes what discovery ends with.
 type found struct {
 	resource string   // that tokens are asked for
 	scopes   []string // that the resource names
@@ -53,7 +53,7 @@ type found struct {
 	server   metadata // of the authorization server
 }
 
-// metadata is what an authorization server says of itself.
+// metadata describes what an authorization server says of itself.
 type metadata struct {
 	Issuer        string   `json:"issuer"`
 	Authorize     string   `json:"authorization_endpoint"`
@@ -75,7 +75,7 @@ type absent struct{ what string }
 
 func (a *absent) Error() string { return "there is no metadata of " + a.what }
 
-// resource is what a server says of itself as a resource.
+// resource describes what a server says of itself as a resource.
 type resource struct {
 	Resource string   `json:"resource"`
 	Servers  []string `json:"authorization_servers"`
@@ -134,7 +134,7 @@ func (c *Client) resource(ctx context.Context, asked challenge) (resource, error
 	return resource{}, &absent{"the resource"}
 }
 
-// wellKnown are the addresses of a document about an address: with its path, and of its origin.
+// wellKnown returns the addresses of a document about an address: with its path, and of its origin.
 func wellKnown(address, name string) []string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -232,8 +232,8 @@ func (c *Client) outside(ctx context.Context, address string) error {
 	return g.judge(ctx, host, addresses)
 }
 
-// older is how servers of 2025-03-26 are logged in at: they are their own authorization
-// server, at the usual addresses if they say nothing else.
+// older returns how servers of 2025-03-26 are logged in at: they are their own authorization server, at the usual
+// addresses if they say nothing else.
 func (c *Client) older(ctx context.Context) (found, error) {
 	u, err := url.Parse(c.o.URL)
 	if err != nil {
@@ -254,7 +254,7 @@ func (c *Client) older(ctx context.Context) (found, error) {
 	return out, err
 }
 
-// canonical is the address of a resource in one spelling.
+// canonical returns the address of a resource in one spelling.
 func canonical(u *url.URL) string {
 	c := *u
 	c.Scheme, c.Host, c.Fragment, c.RawFragment, c.User = strings.ToLower(c.Scheme), strings.ToLower(c.Host), "", "", nil

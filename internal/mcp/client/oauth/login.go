@@ -21,13 +21,13 @@ import (
 	"retort/internal/core"
 )
 
-// How says how a person logs in. The zero value is a browser on this machine.
+// How describes how a person logs in. The zero value is a browser on this machine.
 type How struct {
 	Device    bool   // with a code, typed in on another device
 	Principal string // whose login it is, for whoever chooses the Client
 }
 
-// Login is one under way. Close it.
+// Login represents one under way. Close it.
 type Login struct {
 	URL  string // that a person opens in a browser
 	Code string // that the person types in there; of a device only
@@ -116,8 +116,8 @@ func (c *Client) begin(ctx context.Context, asked challenge, how How) (*Login, e
 	return l, err
 }
 
-// scopes are those to ask for: what the settings say, what the server asked for, what its
-// metadata names; and for more rights, those that were there before.
+// scopes returns those to ask for: what the settings say, what the server asked for, what its metadata names; and for
+// more rights, those that were there before.
 func (c *Client) scopes(asked challenge, at found, kept *token) []string {
 	scopes := c.o.Settings.Scopes
 	if len(scopes) == 0 {
@@ -165,7 +165,7 @@ func (l *Login) listen() error {
 	return nil
 }
 
-// address is where the person goes.
+// address returns where the person goes.
 func (l *Login) address() (string, error) {
 	u, err := url.Parse(l.found.server.Authorize)
 	if err != nil {
@@ -302,20 +302,20 @@ func (l *Login) Wait(ctx context.Context) error {
 	}
 }
 
-// lookAgain is how often a login that waits looks for one of another process.
+// lookAgain sets how often a login that waits looks for one of another process.
 const lookAgain = 500 * time.Millisecond
 
 func (l *Login) late(ctx context.Context) *core.Error {
 	return fail("nobody has logged in meanwhile: %w", ctx.Err()).WithHint("%s", l.client.command(""))
 }
 
-// Issuer is the authorization server.
+// Issuer returns the authorization server.
 func (l *Login) Issuer() string { return l.found.server.Issuer }
 
-// Scopes are what was asked for.
+// Scopes returns what was asked for.
 func (l *Login) Scopes() []string { return slices.Clone(l.scopes) }
 
-// Redirect is the beginning of the address to which the browser is sent in the end.
+// Redirect returns the beginning of the address to which the browser is sent in the end.
 func (l *Login) Redirect() string {
 	if l.redirect == nil {
 		return ""

@@ -22,7 +22,7 @@ const (
 	maxRedirects   = 3
 )
 
-// Network is how requests of a login leave. The zero value is the machine's.
+// Network describes how requests of a login leave. The zero value is the machine's.
 type Network struct {
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error) // to an IP address
@@ -156,7 +156,7 @@ func (g *guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return found, err
 }
 
-// plain is an address without the ways in which IPv6 writes one of IPv4.
+// plain returns an address without the ways in which IPv6 writes one of IPv4.
 func plain(a netip.Addr) netip.Addr {
 	a = a.Unmap().WithZone("")
 	if translated.Contains(a) {
@@ -233,7 +233,7 @@ func hostOf(address string) string {
 	return u.Hostname()
 }
 
-// status is an answer that is none.
+// status represents an answer that is none.
 type status int
 
 func (s status) Error() string { return fmt.Sprintf("HTTP %d", int(s)) }

@@ -21,7 +21,7 @@ import (
 	"retort/internal/core"
 )
 
-// Settings are what a person says about the login at one server. All may be empty.
+// Settings describes what a person says about the login at one server. All may be empty.
 type Settings struct {
 	ClientID       string   // registered by hand
 	ClientSecret   string   // that came with it
@@ -30,7 +30,7 @@ type Settings struct {
 	RedirectPort   int      // of the loopback redirect; 0: any that is free
 }
 
-// Options are what a Client is made of.
+// Options describes what a Client is made of.
 type Options struct {
 	Server string // its name
 	URL    string // of its MCP endpoint
@@ -73,8 +73,8 @@ func New(o Options) *Client {
 	return c
 }
 
-// Authorization is the value of the header of that name, empty where nobody has logged
-// in. A token that is about to end is renewed first.
+// Authorization returns the value of the header of that name, empty where nobody has logged in. A token that is about
+// to end is renewed first.
 func (c *Client) Authorization(ctx context.Context) (string, error) {
 	t, err := c.fresh(ctx, "")
 	if err != nil || t == nil {
@@ -126,7 +126,7 @@ func (c *Client) demand(ctx context.Context, asked challenge, why string) error 
 	return l.Wait(ctx)
 }
 
-// needed is the error that a login mends.
+// needed returns the error that a login mends.
 func (c *Client) needed(why string) *core.Error {
 	e := core.Errorf(core.KindUpstreamGone, "upstream.oauth", "the server needs a login (%s): %w", why, core.ErrLogin).
 		WithHint("a person logs in with: %s", c.command("")).At(c.o.Server, "")
@@ -134,7 +134,7 @@ func (c *Client) needed(why string) *core.Error {
 	return e
 }
 
-// command is the one that logs in, with a flag or without.
+// command returns the one that logs in, with a flag or without.
 func (c *Client) command(flag string) string {
 	words := []string{"retort auth login"}
 	if flag != "" {
@@ -146,7 +146,7 @@ func (c *Client) command(flag string) string {
 	return strings.Join(append(words, quoted(c.o.Server)), " ")
 }
 
-// quoted is a name as a shell takes it.
+// quoted returns a name as a shell takes it.
 func quoted(name string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./", r)
@@ -226,7 +226,7 @@ func fail(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "upstream.oauth", format, args...)
 }
 
-// shown is a text of somebody else as it may stand in a message.
+// shown returns a text of somebody else as it may stand in a message.
 func shown(text string) string {
 	const most = 200
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")

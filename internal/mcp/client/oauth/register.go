@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// identity is who Retort is to an authorization server.
+// identity describes who Retort is to an authorization server.
 type identity struct {
 	ID     string `json:"id"`
 	Secret string `json:"secret,omitempty"`
@@ -18,7 +18,7 @@ type identity struct {
 	How    string `json:"how"`              // "document", "settings", "registered"
 }
 
-// registration is a client that an authorization server has made.
+// registration represents a client that an authorization server has made.
 type registration struct {
 	identity
 	Issuer   string    `json:"issuer"`
@@ -49,7 +49,7 @@ func (c *Client) identify(ctx context.Context, m metadata, redirect string) (ide
 
 func (c *Client) registrationPath(m metadata) string { return c.o.Store.name("client", m.Issuer) }
 
-// registered is the client that was made earlier, if it is still good.
+// registered returns the client that was made earlier, if it is still good.
 func (c *Client) registered(m metadata) (registration, bool) {
 	var r registration
 	there, err := c.o.Store.read(c.registrationPath(m), &r)
@@ -57,7 +57,7 @@ func (c *Client) registered(m metadata) (registration, bool) {
 	return r, err == nil && there && r.Issuer == m.Issuer && (r.Until.IsZero() || time.Now().Before(r.Until))
 }
 
-// methodFor is how a client shows who it is.
+// methodFor returns how a client shows who it is.
 func methodFor(m metadata, secret string) string {
 	switch {
 	case secret == "":

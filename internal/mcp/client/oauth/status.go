@@ -17,7 +17,7 @@ const (
 	StateUnknown = "unknown" // the server could not be asked
 )
 
-// Status is what is known of the login at a server, without asking anybody.
+// Status describes what is known of the login at a server, without asking anybody.
 type Status struct {
 	Server string `json:"server"`
 	// Principal is whose login it is; empty is that of the engine, or of everybody.
@@ -34,7 +34,7 @@ type Status struct {
 	Error     *core.Error `json:"error,omitempty"`
 }
 
-// Status says what is kept of the login; false if nothing is.
+// Status returns what is kept of the login; false if nothing is.
 func (c *Client) Status(ctx context.Context) (Status, bool) {
 	s := Status{Server: c.o.Server, Principal: c.o.Principal, State: StateNeeded, Command: c.command("")}
 	t, err := c.read()

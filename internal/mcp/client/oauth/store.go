@@ -35,7 +35,7 @@ type Store struct {
 // bytes; it is asked once, when something is read or kept first.
 func Open(dir string, key func() ([]byte, error)) *Store { return &Store{dir: dir, key: key} }
 
-// token is what a login gave.
+// token describes what a login gave.
 type token struct {
 	Server    string    `json:"server"`
 	URL       string    `json:"url"`                 // of the MCP endpoint, as configured
@@ -56,13 +56,13 @@ type token struct {
 	At        endpoints `json:"endpoints"`
 }
 
-// endpoints are where a token is renewed and revoked.
+// endpoints describes where a token is renewed and revoked.
 type endpoints struct {
 	Token  string `json:"token"`
 	Revoke string `json:"revoke,omitempty"`
 }
 
-// name is the file of what is kept about parts. Another address of a server has another file.
+// name returns the file of what is kept about parts. Another address of a server has another file.
 func (s *Store) name(kind string, parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -72,7 +72,7 @@ func (s *Store) name(kind string, parts ...string) string {
 	return filepath.Join(s.dir, hex.EncodeToString(h.Sum(nil))[:32]+"."+kind)
 }
 
-// Principals are those of whom a login at a server is kept, sorted. What can't be read is left out.
+// Principals returns those of whom a login at a server is kept, sorted. What can't be read is left out.
 func (s *Store) Principals(server, address string) (names []string) {
 	paths, _ := filepath.Glob(filepath.Join(s.dir, "*.token"))
 	for _, path := range paths {

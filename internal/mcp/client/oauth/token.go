@@ -18,7 +18,7 @@ import (
 // longestToken bounds what is taken for a token, in bytes: it has to fit into a header.
 const longestToken = 64 << 10
 
-// betweenTries is how long a token that still counts is used after it could not be renewed.
+// betweenTries sets how long a token that still counts is used after it could not be renewed.
 const betweenTries = 10 * time.Second
 
 // hold waits for the turn to read or renew the token.
@@ -31,7 +31,7 @@ func (c *Client) hold(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// path is the file of the token. Each principal has another.
+// path returns the file of the token. Each principal has another.
 func (c *Client) path() string {
 	parts := []string{c.o.Server, c.o.URL}
 	if c.o.Principal != "" {
@@ -40,8 +40,7 @@ func (c *Client) path() string {
 	return c.o.Store.name("token", parts...)
 }
 
-// read is the token that is kept, nil if there is none. It is read again only if it was
-// written since.
+// read returns the token that is kept, nil if there is none. It is read again only if it was written since.
 func (c *Client) read() (*token, error) {
 	path := c.path()
 	now := seal.StampOf(path)
@@ -102,8 +101,8 @@ func (c *Client) change(ctx context.Context, f func(*token) *token) error {
 	return c.keep(f(&changed))
 }
 
-// fresh is a token that can be sent and is not refused, renewed if it has to be; nil if
-// nobody has logged in. Of many who need another one, one renews it, also among processes.
+// fresh returns a token that can be sent and is not refused, renewed if it has to be; nil if nobody has logged in. Of
+// many who need another one, one renews it, also among processes.
 func (c *Client) fresh(ctx context.Context, refused string) (*token, error) {
 	good := func(t *token) bool { return t == nil || t.Access != refused && t.lasts(time.Now()) }
 	t, err := c.read()
@@ -216,7 +215,7 @@ func (c *Client) ended(t token, no *denial, cutOff bool) error {
 	return c.needed(why)
 }
 
-// answer is what a token endpoint gives.
+// answer describes what a token endpoint gives.
 type answer struct {
 	Access  string          `json:"access_token"`
 	Type    string          `json:"token_type"`
@@ -250,7 +249,7 @@ func (a answer) seconds() int64 {
 	return int64(min(n, 10*year))
 }
 
-// denial is an error of OAuth.
+// denial represents an error of OAuth.
 type denial struct {
 	Code string `json:"error"`
 	What string `json:"error_description"`

@@ -62,7 +62,7 @@ func (l *Listener) host(given string) bool {
 	return err == nil || l.certs != nil && l.certs.names(name)
 }
 
-// bare is a host without its port.
+// bare returns a host without its port.
 func bare(host string) string {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -110,7 +110,7 @@ func (l *Listener) share(w http.ResponseWriter, r *http.Request) (preflight bool
 	return true
 }
 
-// params are the headers of tools' arguments that a page wants to send.
+// params returns the headers of tools' arguments that a page wants to send.
 func params(r *http.Request) (list string) {
 	for _, name := range strings.Split(r.Header.Get("Access-Control-Request-Headers"), ",") {
 		name = strings.TrimSpace(name)

@@ -123,7 +123,7 @@ func (l *Listener) tried(r *http.Request, bearer string) {
 	}
 }
 
-// required says whether callers must have a token.
+// required reports whether callers must have a token.
 func required(a Authenticator) bool {
 	r, may := a.(interface{ Required() bool })
 	return a != nil && (!may || r.Required())

@@ -6,8 +6,8 @@ import (
 	"retort/internal/core"
 )
 
-// clientAddress is who makes a request, or all requests of a session: a principal with the token that
-// came last. It is safe for concurrent use.
+// clientAddress describes who makes a request, or all requests of a session: a principal with the token that came
+// last. It is safe for concurrent use.
 type clientAddress struct {
 	tenant *tenant
 	mu     sync.Mutex

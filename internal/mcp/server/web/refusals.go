@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Refusal is of calls whose token did not count.
+// Refusal represents of calls whose token did not count.
 type Refusal struct {
 	From  string // the address, or the network of it; empty: several
 	Why   string
@@ -16,8 +16,8 @@ type Refusal struct {
 
 const (
 	refusalWindow = time.Minute
-	// maxRefusals is how many addresses are told of by themselves in a window: whoever tries
-	// tokens without end fills no disk.
+	// maxRefusals sets how many addresses are told of by themselves in a window: whoever tries tokens without end
+	// fills no disk.
 	maxRefusals = 8
 )
 
@@ -73,8 +73,8 @@ func (r *refusals) flush(now time.Time) {
 	r.began, r.seen, r.more = now, map[string]bool{}, 0
 }
 
-// networkOf is what one who connects can't choose freely: the address, of IPv6 the network of
-// 64 bits that a single customer has.
+// networkOf returns what one who connects can't choose freely: the address, of IPv6 the network of 64 bits that a
+// single customer has.
 func networkOf(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// tenant is one principal: with a server of its own, so that what it names of another's is
-// not known there.
+// tenant represents one principal: with a server of its own, so that what it names of another's is not known there.
 type tenant struct {
 	server *server.Server
 	http   *server.HTTP
@@ -35,7 +34,7 @@ type session struct {
 	client *clientAddress // nil: its stream ends with its token
 }
 
-// tenant is that of a principal.
+// tenant returns that of a principal.
 func (l *Listener) tenant(principal string) (*tenant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,5 +208,5 @@ func (l *Listener) sweep(ctx context.Context) {
 	}
 }
 
-// stream is a name for a session that has none.
+// stream returns a name for a session that has none.
 func stream() string { return "stream-" + rand.Text() }

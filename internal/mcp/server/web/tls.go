@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// certificate is read anew when its file changes.
+// certificate represents read anew when its file changes.
 type certificate struct {
 	cert, key string
 
@@ -39,10 +39,10 @@ func (c *certificate) load() error {
 	return nil
 }
 
-// every is how often it is looked for a new certificate at the most.
+// every sets how often it is looked for a new certificate at the most.
 const every = time.Minute
 
-// get is the certificate of now; the one before while a new one can't be read.
+// get returns the certificate of now; the one before while a new one can't be read.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,7 +26,7 @@ const (
 	readyPath  = "/readyz"
 )
 
-// Principal is who asks.
+// Principal describes who asks.
 type Principal struct {
 	Name   string // never empty
 	Scopes []string
@@ -49,7 +49,7 @@ type Authenticator interface {
 	Challenge(r *http.Request) string
 }
 
-// Engine is what serves one principal.
+// Engine describes what serves one principal.
 type Engine interface {
 	server.Engine
 	server.Passer
@@ -144,7 +144,7 @@ func newListener(o Options, loopback bool) *Listener {
 	return l
 }
 
-// URL is where clients find the listener.
+// URL returns where clients find the listener.
 func (l *Listener) URL() string {
 	scheme := "http://"
 	if l.certs != nil {
@@ -186,7 +186,7 @@ func (l *Listener) accept() error {
 	return l.http.ServeTLS(limited, "", "")
 }
 
-// answering is how long the answers of what was cancelled are waited for.
+// answering sets how long the answers of what was cancelled are waited for.
 const answering = 2 * time.Second
 
 func (l *Listener) drain() {

@@ -18,8 +18,7 @@ import (
 	"time"
 )
 
-// Rules say how the server behaves. The zero value is a server as it should be, whose
-// tokens have no end.
+// Rules describes how the server behaves. The zero value is a server as it should be, whose tokens have no end.
 type Rules struct {
 	// Change changes a document before it is sent: "resource", "server", "register",
 	// "token" or "device".
@@ -39,7 +38,7 @@ type Rules struct {
 	Inside http.Handler
 }
 
-// Server is one that listens on this machine.
+// Server represents one that listens on this machine.
 type Server struct {
 	URL  string // of the MCP endpoint
 	Root string // its issuer
@@ -62,7 +61,7 @@ type Server struct {
 	requests []url.Values
 }
 
-// grant is what a person has agreed to.
+// grant describes what a person has agreed to.
 type grant struct {
 	client, redirect, challenge, scope, resource string
 	until                                        time.Time
@@ -104,28 +103,28 @@ func (s *Server) Set(change func(*Rules)) {
 	change(&s.rules)
 }
 
-// Count is how often something was asked for: a path, or "token " and the type of a grant.
+// Count returns how often something was asked for: a path, or "token " and the type of a grant.
 func (s *Server) Count(what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts[what]
 }
 
-// Forms are what was sent to the token endpoint and in addresses of logins.
+// Forms returns what was sent to the token endpoint and in addresses of logins.
 func (s *Server) Forms() []url.Values {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// Sent are the headers of requests to the MCP endpoint.
+// Sent returns the headers of requests to the MCP endpoint.
 func (s *Server) Sent() []http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.sent)
 }
 
-// Known are all secrets so far.
+// Known returns all secrets so far.
 func (s *Server) Known() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -318,7 +317,7 @@ func (s *Server) granted(r *http.Request) (map[string]any, string) {
 	return s.give(g), ""
 }
 
-// refused says why a grant is not one for who asks, "" if it is.
+// refused returns why a grant is not one for who asks, "" if it is.
 func (s *Server) refused(g grant, id string, f url.Values) string {
 	if g.client != id || g.resource != f.Get("resource") {
 		return "invalid_grant"
@@ -371,8 +370,8 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	s.Revoked = append(s.Revoked, token)
 }
 
-// allowed says whether a request may be answered, and refuses it if not. The tool "admin"
-// wants the scope of that name.
+// allowed reports whether a request may be answered, and refuses it if not. The tool "admin" wants the scope of that
+// name.
 func (s *Server) allowed(w http.ResponseWriter, r *http.Request, tool string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
