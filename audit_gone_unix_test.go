@@ -55,7 +55,6 @@ func TestAuditLogDeleted(t *testing.T) {
 	}
 }
 
-
 func lines(t *testing.T, path string) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)
