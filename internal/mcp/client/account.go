@@ -47,7 +47,7 @@ func (c *counting) adopt(other *counting) {
 	other.held, other.n = nil, 0
 }
 
-// free says that the message is not in memory any more.
+// free returns the memory of a message that is no longer held.
 func (c *counting) free() {
 	c.held.Free()
 	c.held, c.n = nil, 0
@@ -61,8 +61,7 @@ func (a account) delivered(m *jsonrpc.Response) *memory.Hold {
 	return nil
 }
 
-// turn waits until a large message may be looked through. Without a budget, or when ctx has ended,
-// nobody waits.
+// turn waits until a large message may be scanned. It does not wait without a budget, or once ctx has ended.
 func (a account) turn(ctx context.Context) (done func()) {
 	if a.budget == nil {
 		return func() {}
@@ -74,7 +73,7 @@ func (a account) turn(ctx context.Context) (done func()) {
 	return done
 }
 
-// load waits until n bytes that nobody has asked for can be read into memory.
+// load waits until n bytes that no caller has reserved can be read into memory.
 func (a account) load(ctx context.Context, n int64) (core.Held, error) {
 	if a.budget == nil {
 		return (*memory.Hold)(nil), nil
@@ -105,8 +104,7 @@ func (l *link) admit(ctx context.Context, x *exchange) error {
 	return x.unpark()
 }
 
-// errUnadmittedAnswer is what errors.Is finds in the error of a call that was answered, and whose answer
-// nobody has seen.
+// errUnadmittedAnswer marks, for errors.Is, the error of a call whose answer arrived but was never read.
 var errUnadmittedAnswer = errors.New("the answer was not admitted")
 
 // errUnadmitted returns the error of a call whose answer waited for memory until the call ended.

@@ -12,10 +12,8 @@ const (
 	longestGap = 5 * time.Minute
 )
 
-// breaker decides when a server that fails may be tried again. After each of the
-// first failures the next try comes after a growing delay; from openAfter
-// failures in a row on it is open for ever longer times, in which nothing is
-// tried.
+// breaker decides when to retry a server that fails. After each of the first failures the delay grows. After
+// openAfter failures in a row the breaker opens for increasing times, in which nothing is tried.
 type breaker struct {
 	failures int
 	retryAt  time.Time

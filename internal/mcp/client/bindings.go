@@ -9,15 +9,15 @@ import (
 	"retort/internal/mcp/headers"
 )
 
-// bindings holds the arguments of tools that servers want repeated in headers, learned from the definitions.
+// bindings holds the tool arguments that a server wants repeated in headers, taken from its definitions.
 type bindings struct {
 	mu    sync.Mutex
 	tools map[string][]headers.Binding
 }
 
-// learn takes in the definitions of all tools of a server and returns those that
-// may be called: the protocol has clients leave out a tool whose headers are not as
-// it says. refused is told of each that is left out.
+// learn reads the definitions of all tools of a server and returns the tools that may be called: the protocol
+// requires clients to leave out tools with invalid header annotations. It calls refused for each tool that is left
+// out.
 func (b *bindings) learn(tools []json.RawMessage, refused func(tool string, why error)) []json.RawMessage {
 	found := map[string][]headers.Binding{}
 	kept := slices.DeleteFunc(slices.Clone(tools), func(raw json.RawMessage) bool {

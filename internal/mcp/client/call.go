@@ -18,8 +18,8 @@ import (
 // cancelTimeout sets how long a server may take to read that a call is cancelled.
 const cancelTimeout = 5 * time.Second
 
-// call makes one call past the SDK, as x, and returns its result exactly as
-// received. When ctx ends first, the server is told that nobody waits any more.
+// call makes one call without the SDK, as x, and returns its result exactly as received. If ctx ends first, it
+// cancels the call at the server.
 func (l *link) call(ctx context.Context, x *exchange, method string, params json.RawMessage) (_ json.RawMessage, err error) {
 	x.method, x.answered = method, make(chan struct{})
 	l.register(x)
@@ -51,7 +51,7 @@ func (l *link) call(ctx context.Context, x *exchange, method string, params json
 	return x.result, x.err
 }
 
-// cancel tells the server that nobody waits for x any more.
+// cancel tells the server that the result of x is no longer needed.
 func (l *link) cancel(x *exchange, reason error) {
 	ctx, stop := context.WithTimeout(context.Background(), cancelTimeout)
 	defer stop()
@@ -65,8 +65,8 @@ func (l *link) cancel(x *exchange, reason error) {
 	}
 }
 
-// encodeCall is jsonrpc.EncodeMessage for a call that the link has numbered,
-// whose params are valid JSON in one line.
+// encodeCall encodes a call that already has an id, as jsonrpc.EncodeMessage does. Its params must be valid JSON on
+// one line.
 func encodeCall(req *jsonrpc.Request) []byte {
 	id, _ := req.ID.Raw().(int64)
 	b := make([]byte, 0, len(req.Params)+len(req.Method)+80) // with room for the newline
@@ -97,7 +97,7 @@ func callParams(meta json.RawMessage, tool string, args json.RawMessage) json.Ra
 	return b.Bytes()
 }
 
-// traced is meta, an object or nothing, with the trace that a call is part of.
+// traced returns meta, which is an object or empty, with the trace context of the call.
 func traced(meta json.RawMessage, t core.Trace) json.RawMessage {
 	if t.Parent == "" {
 		return meta

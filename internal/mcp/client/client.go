@@ -60,14 +60,13 @@ func (c Client) offered(peer *core.Peer) map[string]any {
 // maxAsks bounds the requests of a server that wait for a person at once.
 const maxAsks = 8
 
-// errUnanswered returns what a server hears whose request can't be answered.
+// errUnanswered returns the error for a server whose request cannot be answered.
 func errUnanswered(code int64, message string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code, Message: message}
 }
 
-// ask answers a request of the server that needs the client. The call in the midst of which
-// it comes says which client that is: the one on whose stream it came, or else all that wait
-// must be of the same client.
+// ask answers a request of the server that needs the client. The client is that of the call on whose stream the
+// request came. Without such a stream all pending calls must belong to the same client.
 func (l *link) ask(req *jsonrpc.Request, x *exchange) {
 	if x == nil {
 		x = l.sources()
@@ -195,7 +194,7 @@ func (l *link) asked(id jsonrpc.ID, cancel context.CancelFunc) {
 	}
 }
 
-// taken is a request that the server does not want answered any more.
+// taken handles a cancellation of one of the server's own requests.
 func (l *link) taken(params json.RawMessage) {
 	var p struct {
 		ID any `json:"requestId"`
@@ -277,7 +276,7 @@ func (l *link) heard(req *jsonrpc.Request, x *exchange) {
 	}
 }
 
-// progressed tells the client of a call how far it is.
+// progressed forwards a progress notification to the client of the call.
 func (l *link) progressed(params json.RawMessage) {
 	var p struct {
 		Token any `json:"progressToken"`

@@ -24,10 +24,10 @@ const (
 )
 
 const (
-	// protocolLegacy is the newest version with a handshake; servers of every
-	// older version answer it with theirs.
+	// protocolLegacy names the newest version with a handshake. Servers of older versions answer it with their own
+	// version.
 	protocolLegacy = "2025-11-25"
-	// protocolModern is the first version without a handshake.
+	// protocolModern names the first version without a handshake.
 	protocolModern = "2026-07-28"
 
 	maxAttempts = 5
@@ -74,8 +74,8 @@ type connector struct {
 
 func (c *connector) account() account { return account{c.opts.Memory, c.spec.Name} }
 
-// connect establishes a session, beginning with e and going on with what the
-// server's refusals suggest. The era of the session is what worked.
+// connect establishes a session. It begins with e and then tries what the server's refusals suggest. The session
+// records the era that worked.
 func (c *connector) connect(ctx context.Context, e era) (*session, *core.Error) {
 	var first *core.Error
 	for range maxAttempts {
@@ -94,7 +94,7 @@ func (c *connector) connect(ctx context.Context, e era) (*session, *core.Error) 
 	return nil, first
 }
 
-// attempt tries one era. When it fails, it may know another to try.
+// attempt tries one era. If it fails, it may return another era to try.
 func (c *connector) attempt(ctx context.Context, e era) (*session, *era, *core.Error) {
 	w, pid, err := c.open(ctx, e)
 	if err != nil {

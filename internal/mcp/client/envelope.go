@@ -48,8 +48,8 @@ var (
 	errBulky = errors.New("it is large where it has neither text, bytes nor structuredContent")
 )
 
-// write takes in more of the message, and returns what it has not looked at. After an error, which
-// err is, that is all of it.
+// write reads more of the message and returns what it has not scanned yet. After an error, stored in err, it returns
+// all of p.
 func (e *envelope) write(p []byte) (rest []byte) {
 	for len(p) > 0 && e.err == nil {
 		kind, n, err := e.scan.Next(p)
@@ -106,8 +106,7 @@ func (e *envelope) track(kind jsonscan.Kind, p []byte) {
 	}
 }
 
-// once refuses a message in which one of the members on the way to a part stands twice:
-// it would not be clear which of them is meant.
+// once refuses a message that repeats a member on the path to a part: it would not be clear which one counts.
 func (e *envelope) once(l *level) {
 	name := string(l.key)
 	switch name {
@@ -188,7 +187,7 @@ func (e *envelope) grow(c *candidate, kind jsonscan.Kind, p []byte) {
 	e.parts = append(e.parts, c.SpooledPart)
 }
 
-// end says what is wrong with the message, now that nothing more of it comes.
+// end returns an error if the message is incomplete or invalid. It is called when no more bytes come.
 func (e *envelope) end() error {
 	if e.err == nil {
 		e.err = e.scan.End()

@@ -13,8 +13,7 @@ import (
 )
 
 var (
-	// errSessionGone: the server does not know the session any more, and so did
-	// not look at the request.
+	// errSessionGone means that the server no longer knows the session, so it did not process the request.
 	errSessionGone = errors.New("session gone")
 	// errUnreachable: no connection to the server could be made.
 	errUnreachable = errors.New("unreachable")
@@ -26,8 +25,8 @@ const (
 	codeInputRequiredURL = -32042
 )
 
-// opReceive is the operation of errors about an answer that came and could not be taken in, so that
-// nobody knows what it said.
+// opReceive names the operation in errors about an answer that arrived but could not be read, so that its content is
+// unknown.
 const opReceive = "upstream.receive"
 
 func errClosed() *core.Error {
@@ -77,8 +76,8 @@ func (s *serverConn) explain(ctx context.Context, op string, limited context.Con
 	return e
 }
 
-// maxMessage bounds what a server says of an error, in bytes. It is more than anybody is
-// shown: what is personal in it is looked for in the whole of it.
+// maxMessage bounds a server's error message, in bytes. It exceeds what is shown, because personal data is searched
+// in the whole message before it is cut.
 const maxMessage = 64 << 10
 
 // explainRPC returns the error that a server answered with.
@@ -128,7 +127,7 @@ func (s *serverConn) errOpen() *core.Error {
 	return e
 }
 
-// bytesText returns a size in words: 64 MB.
+// bytesText formats a size for messages: 64 MB.
 func bytesText(n int64) string {
 	switch {
 	case n >= 1<<20:
@@ -148,7 +147,7 @@ func firstByte(b []byte) byte {
 	return 0
 }
 
-// checkSpec returns what is wrong with spec, nil if nothing.
+// checkSpec returns an error if spec is invalid.
 func checkSpec(spec Server) *core.Error {
 	set := 0
 	for _, is := range []bool{spec.Command != "", spec.URL != "", spec.Dial != nil} {

@@ -16,9 +16,8 @@ type event struct {
 	large *spooled // instead of data
 }
 
-// events reads a stream of server-sent events (WHATWG HTML, section 9.2) in
-// bounded memory. Lines end with LF or CR LF; a lone CR, which nobody sends, is
-// not a line end here.
+// events reads a stream of server-sent events (WHATWG HTML, section 9.2) in bounded memory. Lines end with LF or CR
+// LF. A lone CR, which servers do not send, does not end a line here.
 type events struct {
 	lines *frames
 	limit int64
@@ -92,13 +91,13 @@ func (e *events) next() (event, error) {
 	}
 }
 
-// free says that nothing more is read.
+// free releases the memory of the reader. Nothing may be read afterwards.
 func (e *events) free() {
 	e.data.free()
 	e.lines.free()
 }
 
-// drop lets go of what is not in memory.
+// drop releases the part of an event that is on disk.
 func (ev *event) drop() {
 	if ev.large != nil {
 		_ = ev.large.Close()

@@ -45,8 +45,8 @@ func newFrames(ctx context.Context, r io.Reader, limit int64, a account, place *
 	return &frames{in: bufio.NewReaderSize(r, 64<<10), limit: limit, ctx: ctx, counting: counting{account: a}, spool: place}
 }
 
-// next returns the next line that is not empty, in memory of its own. A last
-// line without newline counts. One for the spool comes as the error *spooled.
+// next returns the next line that is not empty, in memory of its own. The last line needs no newline. A line that
+// went to the spool is returned as the error *spooled.
 func (f *frames) next() ([]byte, error) {
 	for {
 		line, err := f.line()

@@ -11,9 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// refuse deals with a text that is no message and counts it. If it looks like the answer to a call
-// under way, that call fails at once, since no other answer will come. It returns the id of that
-// call, or an invalid one.
+// refuse counts a text that is not a message. If it looks like the answer to a pending call, that call fails at once,
+// because no other answer will come. It returns the id of that call, or an invalid id.
 func (l *link) refuse(data []byte) jsonrpc.ID {
 	why := "it is not a JSON-RPC 2.0 message"
 	switch {
@@ -36,7 +35,7 @@ func (l *link) refuse(data []byte) jsonrpc.ID {
 	return id
 }
 
-// refuseBatch delivers the messages of a batch one by one and refuses those that are none.
+// refuseBatch delivers the messages of a batch one by one and refuses items that are not messages.
 func (l *link) refuseBatch(data []byte) (id jsonrpc.ID, ok bool) {
 	var batch []json.RawMessage
 	if firstByte(data) != '[' || tooDeep(data) || json.Unmarshal(data, &batch) != nil || len(batch) == 0 {

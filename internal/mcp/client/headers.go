@@ -11,8 +11,8 @@ import (
 	"retort/internal/mcp/headers"
 )
 
-// header returns what goes with a message besides its content: session, version, and since 2026-07-28 what the
-// message is about.
+// header returns the HTTP headers of a message: session, version and, since 2026-07-28, the values that are repeated
+// from the body.
 func (h *streamable) header(msg jsonrpc.Message) http.Header {
 	header := http.Header{}
 	h.mu.Lock()

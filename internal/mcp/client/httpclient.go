@@ -20,8 +20,8 @@ import (
 
 const maxRedirects = 5
 
-// endpoint represents a server behind HTTP: its address, what is sent along, and a client of its own, so that no
-// server uses up the connections of another.
+// endpoint represents a server behind HTTP: its address, its headers, and an HTTP client of its own, so that one
+// server cannot use up the connections of another.
 type endpoint struct {
 	url     *url.URL
 	headers map[string]string
@@ -225,7 +225,7 @@ func errStatus(resp *http.Response) *core.Error {
 // statusError represents the HTTP status of a refused request.
 type statusError int
 
-// HTTPStatus returns the status with which a server refused what err is about, 0 if it did not.
+// HTTPStatus returns the HTTP status with which a server refused the request that err is about, or 0.
 func HTTPStatus(err error) int {
 	var s statusError
 	errors.As(err, &s)
@@ -247,7 +247,7 @@ func errAuthorization(resp *http.Response, e *core.Error) *core.Error {
 	return e.WithHint("the server wants credentials: put them into this server's headers, as in \"Authorization\": \"Bearer …\"")
 }
 
-// challenge says in words what a WWW-Authenticate header says.
+// challenge describes a WWW-Authenticate header for messages.
 func challenge(header string) string {
 	var parts []string
 	for _, name := range []string{"error", "error_description", "scope"} {

@@ -14,7 +14,7 @@ import (
 // take.
 const maxPings = 3
 
-// counted represents a Reader that adds up what is read.
+// counted is a Reader that counts the bytes read.
 type counted struct {
 	io.Reader
 	n *atomic.Int64
@@ -32,8 +32,8 @@ func (s *serverConn) life(sess *session) int64 {
 	return sess.link.received.Load() + s.stderr.written.Load()
 }
 
-// suspect has a server pinged that has given no sign of life since a use of it began, which it did
-// not answer in time. Of several at once one pings.
+// suspect pings a server that has not answered a request in time and has shown no sign of life since. Only one of
+// several concurrent callers pings.
 func (s *serverConn) suspect(sess *session, before int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,8 +29,7 @@ type serverAsks struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// input has the client answer what a server needs, and returns the members that the next
-// request has beside its own.
+// input has the client answer what a server requires, and returns the additional members of the next request.
 func (s *session) input(ctx context.Context, peer *core.Peer, need *needed) (json.RawMessage, error) {
 	if len(need.Requests) > maxNeeds {
 		return nil, core.Errorf(core.KindToolError, "upstream.call", "the server asks for %d inputs at once, more than %d", len(need.Requests), maxNeeds)

@@ -9,8 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// Isolation says who shares an instance of a server: its process or session, and with it
-// what it remembers and whose credentials it uses.
+// Isolation determines which callers share an instance of a server, and with it the server's memory and credentials.
 type Isolation string
 
 // The isolations. The zero one is IsolationPrincipal for a server with an Authorizer or
@@ -50,9 +49,9 @@ func (spec Server) idle(shared bool) time.Duration {
 	return defaultIdle
 }
 
-// instances holds the connections to one server that don't share what the server remembers. The main one lists the
-// tools, and is that of the zero caller. The others are made when they are needed, and are gone when they are idle or
-// somebody else needs the room.
+// instances holds the connections to one server that do not share the server's memory. The main instance lists the
+// tools and serves the zero caller. Other instances are created when needed. They end when they are idle or when
+// another caller needs the room.
 type instances struct {
 	main *serverConn
 	make func(core.Caller) *serverConn
@@ -88,7 +87,7 @@ func newInstances(spec Server, main *serverConn, create func(core.Caller) *serve
 	}
 }
 
-// owner is who has the instance that serves a caller.
+// owner returns the caller that owns the instance serving c.
 func (n *instances) owner(c core.Caller) core.Caller {
 	switch n.keep {
 	case IsolationPrincipal:
@@ -99,8 +98,8 @@ func (n *instances) owner(c core.Caller) core.Caller {
 	return core.Caller{}
 }
 
-// take returns the instance for the caller of ctx. It does not end before done is called.
-// Where there are too many, one that nobody uses makes room, or take waits for one.
+// take returns the instance for the caller of ctx. The instance does not end before done is called. If there are too
+// many instances, an idle one is closed, or take waits for one to become idle.
 func (n *instances) take(ctx context.Context) (_ *serverConn, done func(), _ *core.Error) {
 	if refused := n.outdated(ctx); refused != nil {
 		return nil, nil, refused
@@ -171,7 +170,7 @@ func (n *instances) leave(i *instance) {
 	}
 }
 
-// expire closes an instance that nobody used for the time that it may be idle.
+// expire closes an instance that was idle for its idle timeout.
 func (n *instances) expire(i *instance) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -181,7 +180,7 @@ func (n *instances) expire(i *instance) {
 	}
 }
 
-// evict closes the instance that was idle for longest, if there is one. The caller holds mu.
+// evict closes the instance that was idle longest, if any is idle. The caller holds mu.
 func (n *instances) evict() bool {
 	var oldest *instance
 	for _, i := range n.own {
@@ -213,13 +212,13 @@ func (n *instances) drop(i *instance) {
 	})
 }
 
-// tell wakes those who wait for room. The caller holds mu.
+// tell wakes callers that wait for room. The caller holds mu.
 func (n *instances) tell() {
 	close(n.room)
 	n.room = make(chan struct{})
 }
 
-// count returns how many instances there are beside the main one.
+// count returns the number of instances apart from the main one.
 func (n *instances) count() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()

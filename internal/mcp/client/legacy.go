@@ -122,8 +122,8 @@ func (s *sse) take(data []byte) {
 	}
 }
 
-// send posts a message. That of a call is not waited for: its answer may come
-// before the response to the request.
+// send posts a message. For a call it does not wait for the response to the POST, because the answer may come first,
+// on the event stream.
 func (s *sse) send(ctx context.Context, m outgoing) error {
 	s.mu.Lock()
 	if s.closed {
@@ -188,8 +188,8 @@ func (s *sse) close() {
 	s.at.close()
 }
 
-// refusesStreamable reports whether a server refused initialize in the way that
-// means, by the specification, that it may only know the older transport.
+// refusesStreamable reports whether a server refused initialize in the way that, by the specification, may mean that
+// it only supports the older transport.
 func refusesStreamable(cause error) bool {
 	var status statusError
 	if !errors.As(cause, &status) {

@@ -9,9 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// acquire returns a session that the caller must leave: the current one, or a
-// new one made now. Whoever needs one meanwhile waits for the same connecting,
-// which goes on when a waiter gives up.
+// acquire returns a session, which the caller must leave: the current one, or a new one. Concurrent callers wait for
+// the same connection attempt. The attempt goes on when a waiter gives up.
 func (s *serverConn) acquire(ctx context.Context) (*session, *core.Error) {
 	for {
 		sess, d, err := s.current()
@@ -32,8 +31,8 @@ func (s *serverConn) acquire(ctx context.Context) (*session, *core.Error) {
 	}
 }
 
-// current returns the session in use, entered, or else the connecting to wait
-// for, which it begins if there is none.
+// current returns the session in use, already entered, or else the connection attempt to wait for. It begins an
+// attempt if there is none.
 func (s *serverConn) current() (*session, *dialing, *core.Error) {
 	if err := s.invalid(); err != nil {
 		return nil, nil, err
@@ -132,8 +131,7 @@ func (s *serverConn) lost(sess *session) {
 	}
 }
 
-// discard stops using a session that the server does not know any more. What is
-// under way on it may end.
+// discard stops using a session that the server no longer knows. Calls in progress on it may still finish.
 func (s *serverConn) discard(sess *session) {
 	s.mu.Lock()
 	if s.session == sess {
@@ -144,7 +142,7 @@ func (s *serverConn) discard(sess *session) {
 	sess.retire()
 }
 
-// touch notes that the server is of use to somebody.
+// touch records that the server is in use.
 func (s *serverConn) touch() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,8 +178,8 @@ func (s *serverConn) restIfIdle() {
 	sess.retire()
 }
 
-// noteFailure counts a failure; one that a login mends is none of the server, which may be
-// tried again at once. The caller holds mu.
+// noteFailure counts a failure. A failure that a login would fix does not count against the server. The caller holds
+// mu.
 func (s *serverConn) noteFailure(err *core.Error) {
 	known := false
 	if errors.Is(err, core.ErrLogin) {
@@ -271,7 +269,7 @@ func (d *debounce) fire() {
 	d.f()
 }
 
-// close drops what is still to come and waits for a call under way.
+// close cancels pending calls and waits for one in progress.
 func (d *debounce) close() {
 	d.mu.Lock()
 	d.closed = true

@@ -90,10 +90,10 @@ type exchange struct {
 	fresh   *memory.Hold // what the answer takes until it is admitted
 }
 
-// link represents the connection to a server. The SDK's client speaks through it while it connects. What comes after,
-// listing and calling tools, the link does by itself: the SDK would decode the results, which costs more than the
-// rest of a call, rounds long integers and loses the order of keys. The link also answers the server's requests, and
-// ends a probe for the newest protocol that nobody answers.
+// link represents the connection to a server. The SDK's client uses it to connect. Afterwards the link lists and
+// calls tools itself: the SDK would decode the results, which costs more than the rest of a call, rounds long
+// integers and loses the order of keys. The link also answers the server's requests, and gives up a probe for the
+// newest protocol that is never answered.
 type link struct {
 	wire    wire
 	rubbish *rubbish
@@ -139,13 +139,13 @@ func newLink(w wire, r *rubbish, probe time.Duration, changed func()) *link {
 	}
 }
 
-// Connect makes a link the Transport that the SDK asks for.
+// Connect implements mcp.Transport.
 func (l *link) Connect(context.Context) (mcp.Connection, error) {
 	l.wire.start(l)
 	return l, nil
 }
 
-// SessionID is not known here: sessions are the business of the wire.
+// SessionID returns "": the wire manages sessions.
 func (l *link) SessionID() string { return "" }
 
 // Write sends a message of the SDK.
@@ -168,7 +168,7 @@ func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return nil
 }
 
-// register takes up a call, and numbers it if nobody has.
+// register adds a pending call, and gives it an id if it has none.
 func (l *link) register(x *exchange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,7 +185,7 @@ func (l *link) register(x *exchange) {
 	}
 }
 
-// drop forgets a call, and the answer that nobody has taken.
+// drop removes a call and releases an answer that was not read.
 func (l *link) drop(x *exchange) {
 	l.forget(x)
 	if x.spooled != nil {
@@ -199,18 +199,17 @@ func (l *link) drop(x *exchange) {
 	x.fresh.Free()
 }
 
-// forget drops a call that nobody waits for any more.
+// forget drops a call whose caller has gone.
 func (l *link) forget(x *exchange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.pending, x.id)
 }
 
-// errUnprobed stands for the answer to a probe that did not come in time.
+// errUnprobed stands for a probe that was not answered in time.
 var errUnprobed = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the server does not answer " + methodDiscover}
 
-// giveUp answers a probe in the server's place, so that the SDK goes on with
-// initialize.
+// giveUp answers a probe in place of the server, so that the SDK goes on with initialize.
 func (l *link) giveUp(x *exchange) {
 	l.mu.Lock()
 	_, waiting := l.pending[x.id]
@@ -301,7 +300,7 @@ func (l *link) answer(req *jsonrpc.Request, x *exchange) {
 // dealt with or the link is down, so that a fast server waits for us.
 func (l *link) deliver(msg jsonrpc.Message) { l.deliverOn(nil, msg) }
 
-// deliverOn is deliver for what came on the stream of a call.
+// deliverOn delivers a message that came on the stream of a call.
 func (l *link) deliverOn(x *exchange, msg jsonrpc.Message) {
 	if !l.accept(msg, x) {
 		return
@@ -332,8 +331,7 @@ func (l *link) hasTasks() bool {
 
 func (l *link) isDown() bool { return l.ctx.Err() != nil }
 
-// Close takes the link down. It is the SDK that calls it; who made the link
-// closes the wire.
+// Close takes the link down. The SDK calls it. The wire is closed by its creator.
 func (l *link) Close() error {
 	l.fail(core.Errorf(core.KindUpstreamGone, "upstream", "the connection was closed"))
 	return nil
@@ -355,9 +353,8 @@ func (l *link) sole() jsonrpc.ID {
 	return id
 }
 
-// lose fails the call whose answer could not be taken in: the one with this id,
-// or the only pending one if the id is unknown. Without such a call the link is
-// useless, since somebody waits for an answer that has gone by.
+// lose fails the call whose answer could not be read: the call with this id, or the only pending call if the id is
+// unknown. If there is no such call, it takes the link down, since some caller waits for an answer that is gone.
 func (l *link) lose(id jsonrpc.ID, cause *core.Error) {
 	if !id.IsValid() {
 		l.mu.Lock()
@@ -371,8 +368,8 @@ func (l *link) lose(id jsonrpc.ID, cause *core.Error) {
 	l.deliver(&jsonrpc.Response{ID: id, Error: cause})
 }
 
-// beginning returns that of what a server said, without the word or number that the cut goes through: a part of an
-// address would not be recognised as one.
+// beginning returns the first n bytes of a server's message, without a word or number that the cut would split: part
+// of an address would not be recognised as personal data.
 func beginning(s string, n int) string {
 	if len(s) <= n {
 		return s

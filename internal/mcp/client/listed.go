@@ -38,8 +38,8 @@ func (l *listed) take(tools []json.RawMessage, at time.Time, identify func(json.
 	}
 }
 
-// pin returns the pin of a tool, empty if the tool is not listed. current is false if there is no
-// listing that began at since or later.
+// pin returns the pin of a tool, or "" if the tool is not listed. current is false if no listing began at since or
+// later.
 func (l *listed) pin(tool string, since time.Time) (pin string, current bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,8 +69,8 @@ func (s *serverConn) listOver(ctx context.Context, sess *session) (Listing, erro
 	return l, nil
 }
 
-// pinOver returns the pin with which the server lists a tool over sess, empty if it does not. It
-// lists the tools first if that was not done since a time, or the server said that they changed.
+// pinOver returns the pin with which the server lists a tool over sess, or "". It lists the tools first if that was
+// not done since the given time, or if the server announced a change.
 func (s *serverConn) pinOver(ctx context.Context, sess *session, tool string, since time.Time) (string, error) {
 	if pin, current := sess.pin(tool, since); current {
 		return pin, nil
@@ -93,7 +93,7 @@ func (s *serverConn) pinOver(ctx context.Context, sess *session, tool string, si
 	return pin, nil
 }
 
-// pin is listed.pin, and not current once the server has said that its tools changed.
+// pin returns the listed pin of a tool. It is not current if the server has announced a change of its tools since.
 func (s *session) pin(tool string, since time.Time) (pin string, current bool) {
 	pin, current = s.listed.pin(tool, since)
 	return pin, current && !s.link.outdated.Load()

@@ -47,8 +47,8 @@ func decodeOne(data []byte) (jsonrpc.Message, bool) {
 	return &jsonrpc.Response{Error: lost.Error}, true
 }
 
-// unmarshal is json.Unmarshal that matches the names of members exactly, as MCP does: encoding/json
-// takes "Content" for "content", too. Of members with one name the last counts.
+// unmarshal decodes JSON with exact member names, as MCP requires; encoding/json would take "Content" for "content".
+// If a name is repeated, the last member counts.
 func unmarshal(data []byte, v any) error {
 	rest, err := fastjson.Parse(data, v, fastjson.DontMatchCaseInsensitiveStructFields)
 	if err == nil && len(bytes.TrimSpace(rest)) > 0 {
@@ -60,8 +60,7 @@ func unmarshal(data []byte, v any) error {
 // maxDepth sets how deep a message may be nested; the decoder is recursive.
 const maxDepth = 1000
 
-// decodeMessage is jsonrpc.DecodeMessage without its copies of the message: it
-// reads with the same decoder, and what it returns refers to data.
+// decodeMessage decodes a message as jsonrpc.DecodeMessage does, without copying it: the result refers to data.
 func decodeMessage(data []byte) (jsonrpc.Message, bool) {
 	var m struct {
 		Version string          `json:"jsonrpc"`

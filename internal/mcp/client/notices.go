@@ -40,9 +40,8 @@ func (h *streamable) listen() {
 	}
 }
 
-// subscribe keeps the subscription of the newer versions open: a call that is
-// never answered, with a stream of news as its response. Who has made it past the SDK is told
-// why there is no stream any more.
+// subscribe keeps the subscription of the newer versions open: a call that is never answered, whose response is a
+// stream of notifications. If the caller bypassed the SDK, it gets the reason why the stream ended.
 func (h *streamable) subscribe(ctx context.Context, m outgoing) {
 	err := h.reopen(ctx, func(ctx context.Context, _ string) (*http.Response, *core.Error) { return h.post(ctx, m) })
 	if m.call.answered != nil && ctx.Err() == nil {
@@ -50,8 +49,8 @@ func (h *streamable) subscribe(ctx context.Context, m outgoing) {
 	}
 }
 
-// reopen reads the stream that open returns, and opens it again when it ends,
-// until ctx ends, the server refuses it, or nothing but failures come. It returns why it ended.
+// reopen reads the stream that open returns and opens it again when it ends, until ctx ends, the server refuses it,
+// or attempts keep failing. It returns the reason.
 func (h *streamable) reopen(ctx context.Context, open func(ctx context.Context, last string) (*http.Response, *core.Error)) *core.Error {
 	last, gone := "", core.Errorf(core.KindUpstreamGone, "upstream.http", "the server keeps no stream for what it has to say by itself")
 	for failures := 0; failures < maxReopens; failures++ {
@@ -82,8 +81,7 @@ func (h *streamable) reopen(ctx context.Context, open func(ctx context.Context, 
 	return gone
 }
 
-// readNews delivers what comes on a stream until it ends, except answers, which
-// have no place there.
+// readNews delivers the messages of a stream until it ends. It ignores responses, which do not belong there.
 func (h *streamable) readNews(in *events) (count int) {
 	for ; ; count++ {
 		ev, err := in.next()

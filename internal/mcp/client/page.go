@@ -24,7 +24,7 @@ const (
 	longestPause = 15 * time.Second
 )
 
-// page represents one that a server wants a person to open, for reasons that only that page knows.
+// page represents a web page that a server asks the person to open.
 type page struct {
 	Mode    string `json:"mode"`
 	ID      string `json:"elicitationId"`
@@ -34,7 +34,7 @@ type page struct {
 	host string
 }
 
-// readPage reads what a server asks, and refuses addresses that nobody should open.
+// readPage reads a server's request to open a page, and refuses addresses that must not be opened.
 func readPage(params json.RawMessage) (p page, _ *core.Error) {
 	e := func(format string, args ...any) *core.Error {
 		return core.Errorf(core.KindToolError, "upstream.page", format, args...).
@@ -56,7 +56,7 @@ func readPage(params json.RawMessage) (p page, _ *core.Error) {
 	return p, nil
 }
 
-// unprintable are the characters that stand in no address.
+// unprintable reports whether a character cannot be part of an address.
 func unprintable(r rune) bool { return r <= ' ' || r > '~' }
 
 func isLoopback(host string) bool {
@@ -64,7 +64,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// unopened returns the error of a call for a page that nobody has opened.
+// unopened returns the error of a call whose page was not opened.
 func (p page) unopened(why string) *core.Error {
 	e := core.Errorf(core.KindToolError, "upstream.page", "a person has to open a page at %s first, and %s: %w", p.host, why, core.ErrPage).
 		WithHint("have a person make this call with retort call in a terminal, which shows the address, or in a client that shows addresses to open; then run the program again")
@@ -72,7 +72,7 @@ func (p page) unopened(why string) *core.Error {
 	return e
 }
 
-// show asks a person to open the page that a server wants opened. Nothing here opens it.
+// show asks the person to open the server's page. Retort itself does not open it.
 func (c Client) show(ctx context.Context, l *link, params json.RawMessage, peer *core.Peer) (json.RawMessage, *core.Error) {
 	p, refused := readPage(params)
 	switch {
@@ -104,8 +104,8 @@ func onlyAction(answer json.RawMessage) json.RawMessage {
 	return text
 }
 
-// expect is closed when the server says that an elicitation is complete. That is waited for as
-// long as a person may take.
+// expect returns a channel that is closed when the server reports that an elicitation is complete. Waiting is bounded
+// by the time that a person may take.
 func (l *link) expect(id string) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,8 +144,8 @@ func (l *link) completed(params json.RawMessage) {
 	}
 }
 
-// unopened notes why a page was not opened in the midst of a call, which is what the call ends
-// with if the server then fails it.
+// unopened records why a page was not opened during a call. If the server then fails the call, this becomes the
+// call's error.
 func (l *link) unopened(x *exchange, why *core.Error) {
 	if !errors.Is(why, core.ErrPage) {
 		return
@@ -207,7 +207,7 @@ func (s *session) request(ctx context.Context, x *exchange, method string, body 
 	return nil, last.unopened("nobody was done with it in time")
 }
 
-// open asks a person to open pages, one after the other. waits are closed when they are done.
+// open asks the person to open pages, one after another. The channels in waits are closed when the pages are done.
 func (s *session) open(ctx context.Context, x *exchange, pages []json.RawMessage) (last page, waits []<-chan struct{}, _ error) {
 	core.ClaimOf(ctx).Release()
 	for _, params := range pages {
@@ -228,7 +228,7 @@ func (s *session) open(ctx context.Context, x *exchange, pages []json.RawMessage
 	return last, waits, nil
 }
 
-// awaitPages waits until all pages are done, or for a while. The clock of the program stands.
+// awaitPages waits until all pages are done, with a bound. The program's clock stops meanwhile.
 func (s *session) awaitPages(ctx context.Context, waits []<-chan struct{}, pause time.Duration) (done bool, _ error) {
 	resume := core.Pause(ctx)
 	defer resume()
@@ -248,7 +248,7 @@ func (s *session) awaitPages(ctx context.Context, waits []<-chan struct{}, pause
 	return true, nil
 }
 
-// ended returns what a request came to. If the server failed it after a page was not opened, that is why.
+// ended returns the result of a request. If the server failed it after a page was not opened, the error says so.
 func (l *link) ended(x *exchange, result json.RawMessage, err error) (json.RawMessage, error) {
 	l.mu.Lock()
 	why := x.page

@@ -15,7 +15,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Offers describes what a server has besides tools.
+// Offers lists what a server has apart from tools.
 type Offers struct{ Resources, Subscribe, Prompts, Completions, Logging bool }
 
 func offers(c *mcp.ServerCapabilities) Offers {
@@ -74,9 +74,9 @@ func oneLine(object json.RawMessage) json.RawMessage {
 	return text
 }
 
-// ListOf collects what a server lists by another method than tools/list: member is that of
-// its pages, "resources". Of a server that does not know the method it is nothing. Of one with
-// logins it is what the caller of ctx may see.
+// ListOf collects the items that a server lists by a method other than tools/list; member is the member of each page
+// that has them, such as "resources". It returns nothing if the server does not know the method. For a server with
+// logins it returns what the caller of ctx may see.
 func (p *Pool) ListOf(ctx context.Context, server, method, member string) (all []json.RawMessage, _ error) {
 	n, err := p.instances(server)
 	if err != nil {
@@ -124,7 +124,8 @@ func rank(level string) int {
 	return len(levels)
 }
 
-// SetLogLevel says which log lines a client wants. Servers are asked for those that any wants.
+// SetLogLevel sets the lowest level of log messages that a client wants. Servers are asked for the lowest level that
+// any client wants.
 func (p *Pool) SetLogLevel(level string) {
 	if rank(level) == len(levels) || p.logLevel() != "" && rank(level) >= rank(p.logLevel()) {
 		return
@@ -150,7 +151,7 @@ func (p *Pool) logLevel() string {
 	return ""
 }
 
-// setLevel tells a server of the versions with a handshake which log lines are wanted.
+// setLevel sends the wanted log level to a server of a version with a handshake.
 func (s *session) setLevel(level string) {
 	if level == "" || s.era.protocol >= protocolModern || !s.listing().Offers.Logging {
 		return
@@ -176,7 +177,7 @@ func (l *link) unfollow(token string) {
 	delete(l.tokens, token)
 }
 
-// unknownMethod reports whether a server does not know what it was asked.
+// unknownMethod reports whether an error means that the server does not know the method.
 func unknownMethod(err error) bool {
 	var rpc *jsonrpc.Error
 	return errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeMethodNotFound

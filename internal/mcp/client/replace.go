@@ -28,8 +28,8 @@ func (p *Pool) all() []*instances {
 	return slices.Collect(maps.Values(p.servers))
 }
 
-// Revision is another number whenever Put was called; it is never 0. A call of a context with an earlier one
-// (core.WithRevision) does not reach what was put since.
+// Revision returns a number that changes with each Put and is never 0. A call whose context has an earlier number
+// (core.WithRevision) does not reach servers that were put later.
 func (p *Pool) Revision() uint64 {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -47,8 +47,8 @@ func (p *Pool) Put(spec Server) {
 	p.servers[spec.Name] = n
 }
 
-// Drop takes servers out, at once, and ends them: the error by a server's name is that of calls under way and of
-// those to come. ended waits until nothing is left of them, within a few seconds.
+// Drop removes servers at once and ends them. why has, by server name, the error of their pending and later calls.
+// ended waits until nothing of them is left, for a few seconds at most.
 func (p *Pool) Drop(why map[string]*core.Error) (ended func()) {
 	var gone []*instances
 	p.mu.Lock()
@@ -72,7 +72,7 @@ func (p *Pool) Drop(why map[string]*core.Error) (ended func()) {
 	return wg.Wait
 }
 
-// end has all uses of the instances fail from now on, those under way too. close does the rest.
+// end makes all uses of the instances fail from now on, pending ones too. close does the rest.
 func (n *instances) end(why *core.Error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -84,7 +84,7 @@ func (n *instances) end(why *core.Error) {
 	n.cancel()
 }
 
-// end has all uses of the server fail from now on.
+// end makes all uses of the server fail from now on.
 func (s *serverConn) end(why *core.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *serverConn) end(why *core.Error) {
 	}
 }
 
-// closedError returns the error of uses of what was ended for a reason, or closed with the Pool if there is none.
+// closedError returns the error for uses of a server that was ended for a reason, or that was closed with the Pool.
 func closedError(why *core.Error) *core.Error {
 	if why != nil {
 		return why
@@ -102,7 +102,7 @@ func closedError(why *core.Error) *core.Error {
 	return errClosed()
 }
 
-// outdated refuses a caller who does not know the server as it is configured now.
+// outdated refuses a caller whose context has an older configuration of the server.
 func (n *instances) outdated(ctx context.Context) *core.Error {
 	if known := core.RevisionOf(ctx); known == 0 || n.born <= known {
 		return nil

@@ -21,7 +21,7 @@ const (
 	methodTemplates = "resources/templates/list"
 )
 
-// resourceMark is in the definitions of these tools.
+// resourceMark marks the definitions of these tools.
 const resourceMark = `"_meta":{"retort":"resources"}`
 
 var resourceTools = map[string]json.RawMessage{
@@ -85,7 +85,7 @@ func (s *serverConn) aboutResources(tool string) bool {
 	return s.taken != nil && !s.taken[plainName(tool)] && s.last.Offers.Resources
 }
 
-// callResources makes such a call: its answer has the form of a tool's.
+// callResources makes a call of one of the resource tools. Its result has the form of a tool's.
 func (s *session) callResources(ctx context.Context, x *exchange, tool string, args json.RawMessage, limit int64) (json.RawMessage, error) {
 	if tool == toolList {
 		return s.listResources(ctx, limit)

@@ -103,7 +103,7 @@ func orDuration(d, or time.Duration) time.Duration {
 	return or
 }
 
-// invalid returns what is wrong with the configuration, nil if nothing.
+// invalid returns the configuration error of the server, or nil.
 func (s *serverConn) invalid() *core.Error {
 	if s.spec.Err != nil {
 		var e *core.Error
@@ -168,8 +168,8 @@ func (s *serverConn) list(ctx context.Context) (Listing, *core.Error) {
 	return l, err
 }
 
-// another returns a server of the same kind whose session nobody shares with s. It begins with what s has learned of
-// the protocol and of the tools. The credentials are those of the caller of base.
+// another returns a connection of the same server whose session is not shared with s. It starts with what s has
+// learned about protocol and tools, and uses the credentials of the caller of base.
 func (s *serverConn) another(base context.Context, o Options, place *spool, level func() string) *serverConn {
 	spec := s.spec
 	if p, ok := spec.Auth.(Personal); ok {

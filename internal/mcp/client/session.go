@@ -50,7 +50,7 @@ func (s *session) enter() bool {
 	return true
 }
 
-// busy reports whether somebody uses the session.
+// busy reports whether the session is in use.
 func (s *session) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *session) leave() {
 	}
 }
 
-// retire has the session end when its last user has left.
+// retire ends the session once its last user has left.
 func (s *session) retire() {
 	s.mu.Lock()
 	s.retired = true
@@ -93,8 +93,7 @@ func (s *session) callTool(ctx context.Context, x *exchange, tool string, args j
 	return s.ask(ctx, x, methodCall, func(meta json.RawMessage) json.RawMessage { return callParams(meta, tool, args) })
 }
 
-// checkType refuses results of a type that nobody here knows: what they mean is
-// unknown. One without a type is complete.
+// checkType refuses results of unknown types. A result without a type is complete.
 func checkType(raw json.RawMessage) error {
 	if !bytes.Contains(raw, []byte(`"resultType"`)) || bytes.Contains(raw, []byte(`"resultType":"complete"`)) {
 		return nil // nearly always, without reading all of it
@@ -111,8 +110,8 @@ func checkType(raw json.RawMessage) error {
 	return nil
 }
 
-// ask makes a request for the client of ctx. Where the server answers that it needs input, the
-// client is asked, and the request made again with what it said.
+// ask makes a request for the client of ctx. If the server requires input, the client is asked and the request is
+// made again with the answers.
 func (s *session) ask(ctx context.Context, x *exchange, method string, params func(meta json.RawMessage) json.RawMessage) (json.RawMessage, error) {
 	x.ctx, x.peer = ctx, core.PeerOf(ctx)
 	meta, done := s.metaOf(x)
@@ -146,7 +145,7 @@ func (s *session) ask(ctx context.Context, x *exchange, method string, params fu
 	}
 }
 
-// checkResult refuses results that are none. need is what the server asks for instead.
+// checkResult refuses invalid results. need is the input that the server requires instead of giving a result.
 func checkResult(raw json.RawMessage) (need *needed, err error) {
 	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '{' {
 		return nil, core.Errorf(core.KindToolError, "upstream.call", "the server's answer is not a tool result: %s", beginning(string(raw), 200))
@@ -164,8 +163,7 @@ func checkResult(raw json.RawMessage) (need *needed, err error) {
 	return nil, nil
 }
 
-// list collects the items of all pages, exactly as they were sent. A server that does not
-// know the method has none.
+// list collects the items of all pages, exactly as sent. It returns none if the server does not know the method.
 func (s *session) list(ctx context.Context, method, member string, limit int64) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	var size int64

@@ -63,7 +63,7 @@ func (s *spool) changed(more int) {
 }
 
 // awaited returns a channel that is closed when a complete message frees its space, or nil if no message is complete.
-// Those that are still being read may all wait for room, so nobody waits for them.
+// Messages that are still being read may all wait for room, so callers do not wait for them.
 func (s *spool) awaited() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *spool) awaited() <-chan struct{} {
 	return s.freed
 }
 
-// takes reports whether a message of so many bytes goes to the spool.
+// takes reports whether a message of n bytes goes to the spool.
 func (s *spool) takes(n int64) bool { return s != nil && n > s.Above }
 
 // spooled represents the error of a message that is not in memory: it has been read, and is here.
@@ -174,7 +174,7 @@ func (m *spooled) lay(p []byte) {
 	}
 }
 
-// breakOff says that the rest of the message does not come.
+// breakOff records that the rest of the message does not come.
 func (m *spooled) breakOff(cause error) {
 	m.broken = cause
 	_ = m.Close()
@@ -232,7 +232,7 @@ func (s *spool) take(ctx context.Context, a account, head []byte, next func() ([
 	return m
 }
 
-// response returns the message as an answer to a call; false if it is none, or not whole.
+// response returns the message as the answer to a call. It returns false if it is not a complete answer.
 func (m *spooled) response() (*jsonrpc.Response, bool) {
 	if m.end() != nil {
 		return nil, false
@@ -259,12 +259,12 @@ func (m *spooled) load() ([]byte, error) {
 	return data, err
 }
 
-// answer returns the message as whoever called gets it.
+// answer returns the message in the form that callers get.
 func (m *spooled) answer(resp *jsonrpc.Response) *core.Spooled {
 	return &core.Spooled{Result: resp.Result, Parts: m.parts, Bytes: m.size, ReaderAt: m.file, Closer: m}
 }
 
-// why returns what is wrong with a message that answers no call.
+// why returns the error for a message that answers no call.
 func (m *spooled) why(limit int64) *core.Error {
 	switch {
 	case errors.Is(m.full, errSpoolFull) && m.size+m.skipped > m.spool.Bytes:
@@ -282,7 +282,7 @@ func (m *spooled) why(limit int64) *core.Error {
 	return errTooLong(limit)
 }
 
-// brokenOff returns the error of the call whose answer did not come to its end.
+// brokenOff returns the error of a call whose answer was cut off.
 func (m *spooled) brokenOff(cause *core.Error) *core.Error {
 	e := *cause
 	e.Message = fmt.Sprintf("the answer broke off after %d bytes: %s", m.size, cause.Message)
@@ -290,8 +290,8 @@ func (m *spooled) brokenOff(cause *core.Error) *core.Error {
 	return &e
 }
 
-// spooled deals with a message that is not in memory. again is the message where it is none
-// that was waited for, and small enough to be treated as any other; held is freed after that.
+// spooled handles a message that is on disk. again is the message in memory if it answers no call and is small enough
+// to be handled like any other; held is released afterwards.
 func (l *link) spooled(m *spooled, limit int64) (again []byte, held core.Held) {
 	id := m.id()
 	switch {
@@ -317,7 +317,7 @@ func (m *spooled) readable() bool {
 	return wrong == nil || errors.Is(wrong, errBulky)
 }
 
-// again reads a message into memory that is none that was waited for, if it is small enough.
+// again reads a message that answers no call into memory, if it is small enough.
 func (l *link) again(ctx context.Context, m *spooled, limit int64) ([]byte, core.Held) {
 	if m.size > limit {
 		return nil, nil

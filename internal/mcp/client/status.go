@@ -6,7 +6,7 @@ import (
 	"retort/internal/core"
 )
 
-// State describes where a server stands.
+// State describes the connection to a server.
 type State string
 
 // The states of a server.
@@ -20,7 +20,7 @@ const (
 	StateClosed     State = "closed"
 )
 
-// Status describes what is known of a server without asking it.
+// Status has what is known about a server without asking it.
 type Status struct {
 	Server     string
 	State      State
@@ -62,8 +62,7 @@ func (p *Pool) Status(server string) Status {
 	return st
 }
 
-// Connection counts the connections that were made to a server so far; up says that
-// the last of them stands.
+// Connection returns how many connections were made to a server so far, and whether the last one is up.
 func (p *Pool) Connection(server string) (count int, up bool) {
 	n, err := p.instances(server)
 	if err != nil {

@@ -137,8 +137,8 @@ func variable(env []string, name string) string {
 	return ""
 }
 
-// environment returns what a server sees: the variables that say who and where the user is, none that may hold a
-// secret, and what is configured.
+// environment returns the environment of a server's process: variables about the user and their locations, no
+// variable that may hold a secret, and the configured ones.
 func environment(own []string, configured map[string]string) []string {
 	var env []string
 	for _, kv := range own {

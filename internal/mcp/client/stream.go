@@ -102,7 +102,7 @@ func (s *stream) receive() {
 	}
 }
 
-// spooled deals with a line that is not in memory. It reports whether more can come.
+// spooled handles a line that is on disk. It reports whether more lines can come.
 func (s *stream) spooled(m *spooled) bool {
 	switch {
 	case errors.Is(m.broken, errEndless):
@@ -121,9 +121,8 @@ func (s *stream) spooled(m *spooled) bool {
 	return true
 }
 
-// take delivers the messages of one line. What is no message is skipped: many
-// servers, and the tools that start them, print to standard output. A line may
-// begin with such a text and go on with a message.
+// take delivers the messages of one line. It skips other text: many servers, and the tools that start them, print to
+// standard output. A line may begin with such text and go on with a message.
 func (s *stream) take(line []byte) {
 	msgs, ok := decode(line)
 	if !ok {

@@ -102,7 +102,7 @@ func (h *streamable) close() {
 	h.at.close()
 }
 
-// goodbye ends the session, if there is one and the server still knows it.
+// goodbye ends the session, unless the server no longer knows it.
 func (h *streamable) goodbye() {
 	header := h.header(nil)
 	h.mu.Lock()
@@ -299,8 +299,8 @@ func parts(body io.Reader) func() ([]byte, error) {
 	}
 }
 
-// takeLarge deals with a message that is not in memory. again is it where it is small enough to
-// be treated as any other, and held is freed after that; err is why there is no answer.
+// takeLarge handles a message that is on disk. again is the message in memory if it is small enough to be handled
+// like any other; held is released afterwards. err says why there is no answer.
 func (h *streamable) takeLarge(ctx context.Context, m outgoing, large *spooled) (again []byte, held core.Held, err *core.Error) {
 	if large.full != nil {
 		return nil, nil, large.why(h.limit)
@@ -393,7 +393,7 @@ func (h *streamable) takeEvent(m outgoing, data []byte) bool {
 	return h.take(m, msgs)
 }
 
-// resume asks for the rest of a stream after the event last.
+// resume requests the rest of a stream after the event last.
 func (h *streamable) resume(ctx context.Context, last string, retry time.Duration, idle int) (*http.Response, *core.Error) {
 	var failed *core.Error
 	for try := idle; try <= maxResumes; try++ {

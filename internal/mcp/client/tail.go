@@ -12,9 +12,8 @@ const (
 	tailWidth = 500 // bytes kept of one line
 )
 
-// tail keeps the last lines of what is written to it, each cut to tailWidth
-// bytes and freed from terminal sequences and control characters. Its memory is
-// bounded whatever is written.
+// tail keeps the last lines written to it. It cuts each to tailWidth bytes and removes terminal sequences and control
+// characters. Its memory is bounded.
 type tail struct {
 	written atomic.Int64 // bytes
 

@@ -125,7 +125,7 @@ func (t *task) wait(ctx context.Context) error {
 	}
 }
 
-// maxTaskID is longer than any id that makes sense.
+// maxTaskID exceeds any sensible id.
 const maxTaskID = 1024
 
 // taskAnswered returns the task in the answer to a call; nil if it has none.
@@ -237,8 +237,7 @@ func (s *session) awaitTask(ctx context.Context, x *exchange, t *task) (json.Raw
 	})
 }
 
-// answerTask has the client answer what a task needs and was not answered yet, and returns
-// 1 if there was any of it.
+// answerTask has the client answer the open questions of a task, and returns 1 if there were any.
 func (s *session) answerTask(ctx context.Context, x *exchange, t *task, answered map[string]bool) (int, error) {
 	var need needed
 	if len(t.Questions) > 0 && unmarshal(t.Questions, &need.Requests) != nil {
@@ -261,7 +260,7 @@ func (s *session) answerTask(ctx context.Context, x *exchange, t *task, answered
 	return 1, nil
 }
 
-// beside is another exchange for the same client.
+// beside returns another exchange for the same client.
 func (s *session) beside(ctx context.Context, x *exchange) *exchange {
 	return &exchange{ctx: ctx, peer: x.peer}
 }
@@ -274,7 +273,7 @@ func (s *session) taskParams(x *exchange, id string) json.RawMessage {
 	return append(append(append(b, `"taskId":`...), quoted(id)...), '}')
 }
 
-// taskNow returns a task as it stands.
+// taskNow returns the current state of a task.
 func (s *session) taskNow(ctx context.Context, x *exchange, id string) (*task, error) {
 	result, err := s.link.call(ctx, s.beside(ctx, x), methodTask, s.taskParams(x, id))
 	if err != nil {
@@ -287,7 +286,7 @@ func (s *session) taskNow(ctx context.Context, x *exchange, id string) (*task, e
 	return t, nil
 }
 
-// orCancel waits for a task. If nobody does any more, the server is told so.
+// orCancel waits for a task, and cancels it at the server when the caller gives up.
 func (s *session) orCancel(x *exchange, id string, wait func() (json.RawMessage, error)) (json.RawMessage, error) {
 	result, err := wait()
 	if err == nil || s.link.isDown() {
@@ -301,7 +300,7 @@ func (s *session) orCancel(x *exchange, id string, wait func() (json.RawMessage,
 	return nil, err
 }
 
-// lostTask is why nothing more is known of a task that has begun.
+// lostTask returns the error for a task that began and can no longer be followed.
 func lostTask(err error) error {
 	if !isAnswer(err) {
 		return err

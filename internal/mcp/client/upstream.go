@@ -41,29 +41,29 @@ type Server struct {
 	// Dial connects to a server in this process: JSON lines over the stream.
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
-	// Transport is "stdio", "http" (Streamable HTTP, or legacy SSE if the server
-	// refuses) or "sse"; empty = by what is set.
+	// Transport is "stdio", "http" (Streamable HTTP, or legacy SSE if the server refuses it) or "sse". Empty means
+	// that Command, URL or Dial decide.
 	Transport string
 
 	ConnectTimeout time.Duration // default 60 s: the first npx of a package downloads it
 	CallTimeout    time.Duration // of one call or one listing; default 60 s
 	MaxMessage     int64         // bytes of one message from the server that is held in memory; default 64 MiB
 
-	// Client is what the server may have from the client whose calls are made.
+	// Client describes what the server may request from the client.
 	Client Client
-	// Isolation says who shares an instance of the server; see there for the default.
+	// Isolation determines which callers share an instance. Its default is described there.
 	Isolation Isolation
-	// Stateful says that the server remembers what it was told: principals don't share it,
-	// and it does not end because it is idle unless Idle says when.
+	// Stateful means that the server remembers what it was told: principals do not share it, and it does not end when
+	// idle unless Idle is set.
 	Stateful bool
-	// Idle is after how long without a call an instance ends, to begin again with the next
-	// one; below 0 means never. Default 10 min, but never for what is shared and no process.
+	// Idle is the time without a call after which an instance ends; it starts again with the next call. Below 0 means
+	// never. The default is 10 min, and never for shared instances that are not processes.
 	Idle time.Duration
-	// Instances bounds how many run beside the one that lists the tools; default 16.
+	// Instances bounds the instances apart from the one that lists the tools. The default is 16.
 	Instances int
 
-	// Err is what is wrong with the configuration of this server, such as an
-	// unset variable. The server is listed, and every use answers Err.
+	// Err is an error in this server's configuration, such as an unset variable. The server is listed, and every use
+	// returns Err.
 	Err error
 
 	probe time.Duration // how long server/discover may take; default 2 s
@@ -77,9 +77,8 @@ type Server struct {
 type Options struct {
 	ClientVersion string // sent to servers together with the name "retort"
 
-	// OnChange is told that the tools of a server may have changed: 200 ms after
-	// the last such notification, and after a restart. It is called from a
-	// goroutine of its own and may call the Pool.
+	// OnChange is called when the tools of a server may have changed: 200 ms after the last such notification, and
+	// after a restart. It runs in its own goroutine and may call the Pool.
 	OnChange func(server string)
 
 	// Identify returns the name of a tool and the pin of its definition, a text that differs if
@@ -88,27 +87,26 @@ type Options struct {
 	// definitions are not compared.
 	Identify func(definition json.RawMessage) (name, pin string)
 
-	// OnNews is told of notifications about resources and prompts, and to whose instance of the
-	// server they came; nobody's for the one that all share. It must not wait.
+	// OnNews is called for notifications about resources and prompts, with the caller whose instance they came to, or
+	// the zero caller for the shared one. It must not block.
 	OnNews func(server string, owner core.Caller, method string, params json.RawMessage)
 
-	// Spool is where answers go that are too large for memory. Without a folder they are
-	// refused.
+	// Spool configures where answers go that are too large for memory. Without a folder they are refused.
 	Spool Spool
 
-	// Memory is what answers may take in memory; nil means a budget of the Pool's own.
+	// Memory bounds the answers in memory. nil means a budget of the Pool's own.
 	Memory *memory.Budget
 
-	// ExitPatience is how long to wait for a server that closed its output to exit, so that
-	// its exit status can be reported; default 1 s.
+	// ExitPatience bounds the wait for the exit of a server that closed its output, so that its exit status can be
+	// reported. The default is 1 s.
 	ExitPatience time.Duration
 
 	// Processes starts the stdio servers; nil means a reaper.Reaper without a
 	// helper process, closed together with the Pool.
 	Processes Starter
 
-	// Log is told when a server is connected, lost or fails; nil means nobody.
-	// It is called while a server is locked, so it must not wait.
+	// Log receives connections, losses and failures of servers. It may be nil. It is called while a server is locked,
+	// so it must not block.
 	Log *slog.Logger
 }
 
@@ -118,17 +116,16 @@ type Options struct {
 type Authorizer interface {
 	// Authorization returns the value of the header of that name, empty for none.
 	Authorization(ctx context.Context) (string, error)
-	// Authorize obtains credentials after the server refused req with resp, a
-	// 401 or 403, whose body it closes. If it returns nil, the request is made
-	// once more.
+	// Authorize obtains credentials after the server refused req with resp, a 401 or 403. It closes the body of resp.
+	// If it returns nil, the request is made once more.
 	Authorize(ctx context.Context, req *http.Request, resp *http.Response) error
 }
 
 // Personal represents an Authorizer that has other credentials for each caller.
 type Personal interface {
 	Authorizer
-	// For has the credentials of one caller. Those of the instance that everybody shares, or
-	// that lists the tools, are the Authorizer's own.
+	// For returns the credentials of one caller. The shared instance, and the one that lists the tools, use the
+	// Authorizer's own.
 	For(c core.Caller) Authorizer
 }
 
@@ -148,8 +145,8 @@ type Listing struct {
 	Offers       Offers
 }
 
-// ErrOutcomeUnknown is what errors.Is finds in the error of a call that the
-// server may have executed although no answer came.
+// ErrOutcomeUnknown marks, for errors.Is, the error of a call that the server may have executed although no answer
+// came.
 var ErrOutcomeUnknown = core.ErrOutcomeUnknown
 
 // Pool holds one client for each server, and more where callers are kept apart. It is safe for use by several
@@ -209,8 +206,8 @@ func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessa
 	return result, err
 }
 
-// Fetch returns Call for who can take an answer that is not in memory: with such a one result is nil, and the caller
-// closes it.
+// Fetch makes a call like Call. If the answer is too large for memory, result is nil and large has the answer, which
+// the caller closes.
 func (p *Pool) Fetch(ctx context.Context, server, tool string, args json.RawMessage) (result json.RawMessage, large *core.Spooled, err error) {
 	return p.fetch(ctx, server, tool, args, true)
 }

@@ -14,11 +14,11 @@ import (
 	"retort/internal/core"
 )
 
-// maxWatched bounds the resources of one server of which clients hear.
+// maxWatched bounds the resources of one server that clients subscribe to.
 const maxWatched = 1_000
 
-// watched holds the resources of a server of which somebody wants to hear, and how many do. It outlives sessions: a
-// new one is told of them.
+// watched holds the subscribed resources of a server, with the number of subscribers. It outlives sessions: a new
+// session subscribes again.
 type watched struct {
 	changing sync.Mutex // held while the server is told
 
@@ -38,7 +38,7 @@ func (w *watched) count(uri string) int {
 	return w.uris[uri]
 }
 
-// add counts one more who wants to hear of uri, or with -1 one less.
+// add changes the number of subscribers of uri by n, which is 1 or -1.
 func (w *watched) add(uri string, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,11 +50,10 @@ func (w *watched) add(uri string, n int) {
 	}
 }
 
-// Subscribe asks a server to tell when a resource changes, or not to any more. Options.OnNews
-// is told. Each who subscribes counts: the server goes on telling until all have had enough.
-// The caller of ctx has an instance of a server that keeps principals apart, which does not end
-// as long as it has to tell. Which of a principal's sessions a change would be news for cannot be
-// known where those are kept apart: such a server is not asked.
+// Subscribe subscribes to a resource, or ends a subscription. Changes are reported to Options.OnNews. Subscriptions
+// are counted: the server is unsubscribed when the last one ends. A server that keeps principals apart has an
+// instance for the caller of ctx, which does not end while it has subscriptions. A server that keeps sessions apart
+// is not asked, because it is not known which session a change concerns.
 func (p *Pool) Subscribe(ctx context.Context, server, uri string, wanted bool) error {
 	n, err := p.instances(server)
 	if err != nil {
@@ -81,7 +80,7 @@ func (p *Pool) Subscribe(ctx context.Context, server, uri string, wanted bool) e
 	return nil
 }
 
-// subscribe reports whether one more hears of uri now, or one less, whatever the server said.
+// subscribe counts a subscription and reports whether the count changed, whatever the server answered.
 func (s *serverConn) subscribe(ctx context.Context, uri string, wanted bool) (changed bool, _ *core.Error) {
 	w := &s.watched
 	w.changing.Lock()
@@ -120,7 +119,7 @@ func (s *serverConn) hasSession() bool {
 	return s.session != nil
 }
 
-// rewatch tells a new session of what is watched.
+// rewatch subscribes a new session to all watched resources.
 func (s *serverConn) rewatch(sess *session) {
 	if len(s.watched.all()) == 0 {
 		return
@@ -161,8 +160,7 @@ func (s *serverConn) revive() {
 	}
 }
 
-// watch tells the server that a resource is watched, or not any more. all are those that are
-// watched besides.
+// watch subscribes to a resource, or ends the subscription. all lists all subscribed resources.
 func (s *session) watch(ctx context.Context, x *exchange, uri string, wanted bool, all []string) error {
 	if s.era.protocol >= protocolModern {
 		if wanted {
@@ -178,12 +176,10 @@ func (s *session) watch(ctx context.Context, x *exchange, uri string, wanted boo
 	return err
 }
 
-// listen has a server of 2026-07-28 tell of these resources and no others. It returns when the
-// server has said that it does.
-//
-// Over HTTP that is one stream, in the place of the one before: each costs a connection. Over a
-// pipe each resource has its own, for there servers keep what is told by session: the end of
-// a stream would end what another one tells of the same resources.
+// listen subscribes a server of 2026-07-28 to exactly these resources, and returns when the server has acknowledged
+// it. Over HTTP one stream replaces the one before, because each stream costs a connection. Over a pipe each resource
+// has its own stream: there servers tie subscriptions to the session, so the end of one stream could end the
+// subscriptions of another.
 func (s *session) listen(ctx context.Context, uris []string) error {
 	s.listening.Lock()
 	defer s.listening.Unlock()
@@ -238,7 +234,7 @@ func (s *session) stream(ctx context.Context, name string, uris []string) error 
 	return nil
 }
 
-// agreement waits until a server has said of which resources it tells.
+// agreement waits until the server has acknowledged the resources of a subscription.
 func agreement(ctx context.Context, uris []string, agreed <-chan []string, ended <-chan error) error {
 	select {
 	case <-ctx.Done():
