@@ -16,8 +16,8 @@ import (
 	"retort/internal/core"
 )
 
-// multiRoundTrip is the first version of the protocol in which a server asks by
-// what it answers, and the client calls again with what the person said.
+// multiRoundTrip names the first version of the protocol in which a server asks questions in its result, and the
+// client calls again with the answers.
 const multiRoundTrip = "2026-07-28"
 
 // maxRounds sets how often one call is answered with questions. Clients stop after ten rounds; then the execution is
@@ -33,7 +33,7 @@ func opens(req mcp.Request) bool {
 	return c != nil && c.Elicitation != nil && c.Elicitation.URL != nil
 }
 
-// shows reports whether the client can bring what waits to a person.
+// shows reports whether the client can show an approval to a person.
 func shows(req mcp.Request, a core.Approval) bool {
 	if a.Login != "" {
 		return opens(req)
@@ -50,8 +50,7 @@ func patience(req mcp.Request) time.Duration {
 	return 25 * time.Second
 }
 
-// asking lets executions of ctx ask the person at the client, where the protocol has
-// requests from servers.
+// asking lets executions of ctx ask the person at the client, if the protocol version has requests from servers.
 func asking(ctx context.Context, req mcp.Request) context.Context {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok || modern(req) {
@@ -80,7 +79,8 @@ func asking(ctx context.Context, req mcp.Request) context.Context {
 	})
 }
 
-// pages holds those that a client was asked to open. It is told of each that it can be closed.
+// pages holds the pages that a client was asked to open. When a page is done, the client is told that it can be
+// closed.
 type pages struct {
 	session *mcp.ServerSession
 	mu      sync.Mutex
@@ -108,8 +108,8 @@ func (p *pages) done(ctx context.Context, address string) {
 	}
 }
 
-// outcome returns what a call is answered with: an Outcome, or the questions that wait, if the client can bring them
-// to a person. round counts how often it was asked.
+// outcome returns the answer to a call: an Outcome, or the open questions if the client can show them to a person.
+// round counts how often questions were sent.
 func (s *Server) outcome(req mcp.Request, o core.Outcome, round int) any {
 	if o.Status != core.StatusPendingApproval {
 		if len(o.Approvals) > 0 { // a dry run, of which the effects wait
@@ -139,8 +139,8 @@ func (s *Server) outcome(req mcp.Request, o core.Outcome, round int) any {
 	return result
 }
 
-// answered goes on with an execution whose questions the client brings answers to.
-// The call's own arguments were used when the execution began: nothing runs again.
+// answered continues an execution with the answers that the client brings. The arguments of this call are not used:
+// the execution began with those of the first call, and nothing runs again.
 func (s *Server) answered(ctx context.Context, req mcp.Request) (any, error) {
 	state, ok := roundOf(ctx)
 	if !ok {
@@ -153,11 +153,11 @@ func (s *Server) answered(ctx context.Context, req mcp.Request) (any, error) {
 	return s.outcome(req, s.engine.Resume(ctx, state.Execution, 0), state.Round), nil
 }
 
-// between separates the ids of equal questions in the name of what is shown as one.
+// between separates the ids of equal questions in the name of a form that shows them as one.
 const between = "+"
 
-// nameOf returns the name by which a client answers a form: the ids of all questions that it shows,
-// so that what comes later is no part of the answer.
+// nameOf returns the name by which a client answers a form. It has the ids of all questions that the form shows, so
+// that later questions are not part of the answer.
 func nameOf(a core.Approval) string { return strings.Join(append([]string{a.ID}, a.Same...), between) }
 
 // answersTo yields what waits and is answered by a client's responses, oldest first.

@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// care holds the arguments by which a call of execute_code asks for more care than the settings do. The pipeline
-// refuses those that ask for less.
+// care has the arguments of execute_code that ask for more caution than the settings do. The pipeline refuses values
+// that ask for less.
 type care struct {
 	ForceApproval   bool            `json:"force_approval"`
 	MemoryLimit     json.RawMessage `json:"memory_limit"`
@@ -16,7 +16,7 @@ type care struct {
 	FilesystemScope string          `json:"filesystem_scope"`
 }
 
-// ask puts what is asked for into a request.
+// ask copies the arguments into a request.
 func (c care) ask(r *core.Request) error {
 	r.ForceApproval, r.AllowNetwork, r.FilesystemScope = c.ForceApproval, c.AllowNetwork, c.FilesystemScope
 	if len(c.MemoryLimit) == 0 || string(c.MemoryLimit) == "null" {

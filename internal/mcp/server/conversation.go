@@ -21,15 +21,14 @@ import (
 const (
 	// askPatience sets how long a server waits for an answer of the client.
 	askPatience = 10 * time.Minute
-	// gathering sets how long is waited for what is asked at the same time.
+	// gathering bounds the wait for further questions that come at the same time.
 	gathering = 20 * time.Millisecond
-	// maxParked bounds the requests that go on while their clients ask a person.
+	// maxParked bounds the requests that continue while their clients ask a person.
 	maxParked = 256
 )
 
-// conversation represents one request of a client of 2026-07-28, with the questions of servers that came up
-// meanwhile: the client gets them as the answer, and calls again with what the person said. What was begun goes on in
-// between.
+// conversation represents one request of a client of 2026-07-28 with the questions that servers asked during it. The
+// client gets the questions as the result and calls again with the answers. The request continues in between.
 type conversation struct {
 	id string
 
@@ -45,7 +44,7 @@ type conversation struct {
 	parked    *time.Timer
 }
 
-// turn represents one handling of a request. It outlives the request when servers ask in its midst.
+// turn represents one handling of a request. It outlives the request if servers ask questions.
 type turn struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the rest is there
@@ -53,13 +52,13 @@ type turn struct {
 	err    error
 }
 
-// question represents one that a server asks.
+// question represents a question of a server.
 type question struct {
 	request mcp.InputRequest
 	answer  chan json.RawMessage // holds one
 }
 
-// conversations holds those of a Server under way.
+// conversations holds the open conversations of a Server.
 type conversations struct {
 	mu  sync.Mutex
 	all map[string]*conversation
@@ -93,7 +92,7 @@ func (c *conversations) full() bool {
 	return n >= maxParked
 }
 
-// remove ends a conversation, and what goes on in it.
+// remove ends a conversation and cancels its turn.
 func (c *conversations) remove(v *conversation) {
 	if t := v.current(); t != nil {
 		t.cancel()
@@ -137,7 +136,7 @@ func (s *Server) wantsLog(level string) {
 	}
 }
 
-// converse answers a request of a client that brings answers with a next request.
+// converse handles a request that brings answers to an earlier one.
 func (s *Server) converse(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	given, responses := broughtBy(req)
 	var state requestState
@@ -234,7 +233,7 @@ func (s *Server) await(ctx context.Context, c *conversation, t *turn) (mcp.Resul
 	return s.asks(c, asked.InputRequests, asked.RequestState)
 }
 
-// asks answers with questions. The conversation waits for its client then.
+// asks answers the request with questions. The conversation then waits for its client.
 func (s *Server) asks(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
 	if s.talks.full() {
 		s.talks.remove(c)
@@ -244,7 +243,7 @@ func (s *Server) asks(c *conversation, more mcp.InputRequestMap, approvals strin
 	return s.asking(c, more, approvals)
 }
 
-// gather waits for what is asked at the same time, and reports whether anything is.
+// gather waits for questions that come at the same time, and reports whether there are any.
 func (c *conversation) gather(t *turn) bool {
 	pause := time.NewTimer(gathering)
 	defer pause.Stop()
@@ -258,7 +257,7 @@ func (c *conversation) gather(t *turn) bool {
 	return len(c.questions) > 0
 }
 
-// park has the conversation end unless it is followed again.
+// park ends the conversation after a timeout, unless the client continues it.
 func (c *conversation) park(end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -272,7 +271,7 @@ func (c *conversation) waits() bool {
 	return c.parked != nil
 }
 
-// asking returns the answer that has all questions which are open, beside those about approvals.
+// asking returns the result with all open questions and approvals.
 func (s *Server) asking(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -316,8 +315,7 @@ func (c *conversation) follow(ctx context.Context, method string, req mcp.Reques
 	return stop
 }
 
-// answered hands over what the person said. What is still open is asked again, or not any more
-// if that was done too often.
+// answered delivers the person's answers. Questions that stay open are asked again, up to a limit.
 func (c *conversation) answered(responses mcp.InputResponseMap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -334,7 +332,7 @@ func (c *conversation) answered(responses mcp.InputResponseMap) {
 	}
 }
 
-// tell has the request answered with what is open.
+// tell wakes the request, which then answers with the open questions.
 func (c *conversation) tell() {
 	select {
 	case c.news <- struct{}{}:
@@ -342,7 +340,7 @@ func (c *conversation) tell() {
 	}
 }
 
-// ask puts a question into the next answer, and waits for what the client brings.
+// ask adds a question to the next result, and waits for the client's answer.
 func (c *conversation) ask(ctx context.Context, a core.Asked) (json.RawMessage, *core.Error) {
 	c.mu.Lock()
 	q := &question{answer: make(chan json.RawMessage, 1)}
@@ -375,7 +373,7 @@ func (c *conversation) ask(ctx context.Context, a core.Asked) (json.RawMessage, 
 	return nil, refused
 }
 
-// asksOver asks a client of the versions in which servers make requests.
+// asksOver asks a client of a protocol version in which servers make requests.
 func asksOver(req mcp.Request) func(context.Context, core.Asked) (json.RawMessage, *core.Error) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
@@ -478,7 +476,7 @@ func clippedTo(text string, n int) string {
 	return strings.ToValidUTF8(text[:n], "") + fmt.Sprintf("… (%d bytes in all)", len(text))
 }
 
-// flat refuses what is no form: MCP has only fields of plain types.
+// flat refuses schemas that are not forms: MCP allows only fields of primitive types.
 func flat(schema json.RawMessage) *core.Error {
 	var s struct {
 		Type       string `json:"type"`
@@ -509,8 +507,8 @@ func checked(a core.Asked, answer json.RawMessage) (json.RawMessage, *core.Error
 	return answer, nil
 }
 
-// telling returns a peer that is told of progress and log lines, until stop. Progress is that of a call: of a
-// program, which makes several, Retort tells itself.
+// telling returns a peer that forwards progress and log messages until stop is called. Progress is forwarded for a
+// single call; Retort reports the progress of a program itself.
 func telling(ctx context.Context, req mcp.Request) (p *core.Peer, stop func()) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
@@ -587,7 +585,7 @@ func tellLog(ctx context.Context, session *mcp.ServerSession, params json.RawMes
 	_ = session.Log(ctx, &mcp.LoggingMessageParams{Level: p.Level, Logger: p.Logger, Data: p.Data})
 }
 
-// broughtBy returns what a request brings of one before it.
+// broughtBy returns the request state that a request brings back.
 func broughtBy(req mcp.Request) (state string, responses mcp.InputResponseMap) {
 	switch p := req.GetParams().(type) {
 	case *mcp.CallToolParamsRaw:

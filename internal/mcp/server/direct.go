@@ -16,29 +16,29 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Passer represents an Engine with servers that clients see as they are, beside Retort's own tools.
+// Passer is an Engine that exposes servers to clients unchanged, next to Retort's own tools.
 type Passer interface {
 	// Exposed names these servers, sorted.
 	Exposed() []string
 	// Awaited waits until they have said what they have, at most for patience.
 	Awaited(ctx context.Context, patience time.Duration)
 	Toolset() *core.Toolset
-	// Offer is the definition of a tool as clients see it; nil if they don't.
+	// Offer returns the definition of a tool as clients see it, or nil if they do not see it.
 	Offer(t *core.Tool) json.RawMessage
-	// Listed is what the servers list of a kind.
+	// Listed returns the items of a kind that the servers list.
 	Listed(ctx context.Context, k Kind) []Listed
 	// Pass makes a request. The Outcome's result is MCP's.
 	Pass(ctx context.Context, r core.Request, what core.Passed) core.Outcome
-	// Subscribed has a server tell when a resource changes, or not tell any more.
+	// Subscribed subscribes to changes of a resource, or ends the subscription.
 	Subscribed(ctx context.Context, server, uri string, wanted bool) error
-	// Watch tells of changes, by the method of MCP's notification.
+	// Watch reports changes by the method of MCP's notification.
 	Watch(f func(server, method string, params json.RawMessage)) (stop func())
 }
 
-// LogWanter represents an Engine that is told from which level on a client wants servers' log lines.
+// LogWanter is an Engine that takes the lowest level of servers' log messages that a client wants.
 type LogWanter interface{ WantLog(level string) }
 
-// ToolsChanged is the notification that Watch tells of when any tools are others.
+// ToolsChanged is the notification that Watch reports when tools change.
 const ToolsChanged = "notifications/tools/list_changed"
 
 // awaited sets how long the first list of tools waits for servers that are starting.
@@ -118,8 +118,8 @@ func (d *direct) changed(server, method string, params json.RawMessage) {
 	}
 }
 
-// sync takes the tools of exposed servers as they are now. The SDK has a stub of each, so that
-// it dispatches calls and tells clients of changes; what is listed are the definitions.
+// sync reads the current tools of exposed servers. The SDK has a stub of each, so that it dispatches calls and
+// notifies clients of changes. Lists contain the definitions themselves.
 func (d *direct) sync() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -163,8 +163,8 @@ func (d *direct) offered() (all []named) {
 	return all
 }
 
-// boundOf returns the arguments that headers repeat. Of a definition that marks them otherwise than the protocol says
-// nobody knows which: clients leave the tool out.
+// boundOf returns the arguments that headers repeat. If the definition marks them in a way that the protocol does not
+// allow, clients leave the tool out.
 func boundOf(definition json.RawMessage) []headers.Binding {
 	if !bytes.Contains(definition, []byte(headers.Keyword)) {
 		return nil
@@ -231,8 +231,8 @@ func passed(ctx context.Context, answer any) any {
 	return &mcp.CallToolResult{}
 }
 
-// notYet returns the answer to a call that waits for a person: an error, since a client may hold what is none against
-// the tool's output schema.
+// notYet returns the answer to a call that waits for an approval. It is an error, because a client may check other
+// results against the tool's output schema.
 func notYet(o core.Outcome) any {
 	text, err := marshal(o)
 	if err != nil {
@@ -271,7 +271,7 @@ func (d *direct) lists(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// await waits for servers that are starting if a tool is named that nobody has yet.
+// await waits for servers that are starting if no server has the named tool yet.
 func (d *direct) await(ctx context.Context, name string) {
 	if _, known := d.known(name); !known && !isModelTool(name) {
 		d.passer.Awaited(ctx, awaited)

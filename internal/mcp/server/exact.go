@@ -7,8 +7,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// exact represents a result that goes out as it is: order of keys, digits of numbers, and kinds of content that the
-// SDK does not know.
+// exact represents a result that is sent unchanged: with its order of keys, digits of numbers, and kinds of content
+// that the SDK does not know.
 type exact struct {
 	mcp.ResultBase
 	raw    json.RawMessage
@@ -32,7 +32,7 @@ func modern(req mcp.Request) bool {
 	return ok && r.ProtocolVersion() >= multiRoundTrip
 }
 
-// member finds the value of a member of an object: where it begins and ends, 0 if there is none.
+// member returns where the value of an object's member begins and ends, or 0 if the object has no such member.
 func member(object []byte, name string) (from, to int) {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {

@@ -142,7 +142,7 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (any, er
 	return s.outcome(req, s.engine.Execute(asking(ctx, req), request), 0), nil
 }
 
-// program returns what a call of execute_code asks for.
+// program returns the request of a call of execute_code.
 func program(req *mcp.CallToolRequest) (r core.Request, err error) {
 	var a struct {
 		Code      string        `json:"code"`
@@ -256,8 +256,8 @@ func client(req *mcp.CallToolRequest) string {
 	return ""
 }
 
-// modelOf returns what a client says of its model in _meta of a call: "model" and "modelVersion", or "model" as an
-// object with "name" and "version". What is no plain name is left out: anybody may have written it.
+// modelOf returns the model that a client names in _meta of a call: "model" and "modelVersion", or "model" as an
+// object with "name" and "version". It ignores values that are not plain names, because they may come from anybody.
 func modelOf(req *mcp.CallToolRequest) (model, version string) {
 	text := func(v any) string {
 		s, _ := v.(string)
@@ -278,7 +278,7 @@ const (
 	plainModel = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/-"
 )
 
-// every sets how often progress is told at the most.
+// every is the shortest interval between progress notifications.
 const every = 200 * time.Millisecond
 
 // notice describes how far a request is.
@@ -287,8 +287,8 @@ type notice struct {
 	text string
 }
 
-// reportProgress tells a client that asked for it the number of calls made so
-// far. The function it returns never blocks; stop waits for the last notice.
+// reportProgress sends the number of tool calls made so far, if the client asked for progress. The returned function
+// never blocks. stop waits for the last notification.
 func reportProgress(ctx context.Context, req *mcp.CallToolRequest) (progress func(int), stop func()) {
 	tell, stop := notices(ctx, req)
 	if tell == nil {
@@ -297,7 +297,7 @@ func reportProgress(ctx context.Context, req *mcp.CallToolRequest) (progress fun
 	return func(n int) { tell(notice{n, fmt.Sprintf("%d tool calls", n)}) }, stop
 }
 
-// reportSteps tells a client that asked for it how far a task is. What happens between two notices is left
+// reportSteps sends the steps of a task, if the client asked for progress. Steps between two notifications are left
 // out.
 func reportSteps(ctx context.Context, req *mcp.CallToolRequest) (progress func(core.TaskStep), stop func()) {
 	tell, stop := notices(ctx, req)
@@ -308,7 +308,7 @@ func reportSteps(ctx context.Context, req *mcp.CallToolRequest) (progress func(c
 	return func(s core.TaskStep) { tell(notice{int(n.Add(1)), string(s.Phase) + ": " + s.Text}) }, stop
 }
 
-// notices tells a client that asked for it; nil if it has not.
+// notices returns a function that sends notifications, or nil if the client did not ask for progress.
 func notices(ctx context.Context, req *mcp.CallToolRequest) (tell func(notice), stop func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
@@ -344,7 +344,7 @@ func notices(ctx context.Context, req *mcp.CallToolRequest) (tell func(notice), 
 	return newest(latest), func() { close(done); telling.Wait() }
 }
 
-// newest keeps only the notice with the largest number that nobody has taken yet.
+// newest keeps the notification with the largest number until it is sent.
 func newest(latest chan notice) func(notice) {
 	var mu sync.Mutex
 	return func(n notice) {
@@ -361,8 +361,7 @@ func newest(latest chan notice) func(notice) {
 	}
 }
 
-// marshal is json.Marshal without the escaping meant for web pages, which
-// costs tokens and readability.
+// marshal encodes v as JSON without the escapes for HTML, which cost tokens and readability.
 func marshal(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

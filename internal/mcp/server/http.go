@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Stateless is the first version of the protocol that has no sessions over HTTP.
+// Stateless names the first version of the protocol without sessions over HTTP.
 const Stateless = multiRoundTrip
 
 // The headers of the protocol.
@@ -17,8 +17,7 @@ const (
 	VersionHeader = "Mcp-Protocol-Version"
 )
 
-// HTTP answers the clients of one principal over HTTP. It knows nothing of hosts, origins
-// and limits: who may ask, and how much, was decided before.
+// HTTP answers the clients of one principal over HTTP. Hosts, origins and quotas are checked before.
 type HTTP struct {
 	server *Server
 	// Stateless answers the versions from Stateless on, Sessions those before, and Events

@@ -16,15 +16,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// codeEnding is the error of a request that comes while the server ends.
+// codeEnding is the error code for a request that arrives while the server is shutting down.
 const codeEnding = -32000
 
-// noBatches is the first version of the protocol without batches.
+// noBatches names the first version of the protocol without batches.
 const noBatches = "2025-06-18"
 
-// lineTransport represents the transport of a client that writes one message on each line. Its connection ends with
-// the stream and not before: the SDK's own ends with the first line that is JSON and no message, and with it
-// everything that runs. Such lines are answered as JSON-RPC 2.0 says.
+// lineTransport is the transport of a client that writes one message per line. Its connection ends with the stream.
+// The SDK's own transport ends at the first line that is JSON but not a message, and everything that runs ends with
+// it. Here such lines are answered as JSON-RPC 2.0 requires.
 type lineTransport struct{ conn *lineConn }
 
 func newLineTransport(in io.ReadCloser, out io.WriteCloser) *lineTransport {
@@ -90,8 +90,8 @@ func (c *lineConn) Close() (err error) {
 	return err
 }
 
-// readLines hands lines to Read, so that Close ends a Read that waits. It stays until in has
-// returned, which an input such as a terminal may not do when it is closed.
+// readLines passes lines to Read, so that Close can end a waiting Read. It runs until in returns, which an input such
+// as a terminal may not do when it is closed.
 func (c *lineConn) readLines() {
 	in := bufio.NewReaderSize(c.in, 64<<10)
 	for {
@@ -139,8 +139,8 @@ func nextLine(in *bufio.Reader) (text []byte, whole bool, err error) {
 	}
 }
 
-// drain has new requests refused, and the connection end when those under way have their answers, or
-// when it was given its time. The connection of the SDK waits for them and sends no answers any more.
+// drain refuses new requests, and ends the connection when the pending ones are answered or the time is over. The
+// SDK's connection would wait for them without sending their answers.
 func (c *lineConn) drain(patience time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,7 +165,7 @@ func (c *lineConn) settle() {
 	}
 }
 
-// finishDraining has Read return the end of the stream. The caller holds mu.
+// finishDraining makes Read return the end of the stream. The caller holds mu.
 func (c *lineConn) finishDraining() {
 	select {
 	case <-c.drained:
@@ -282,8 +282,8 @@ func (c *lineConn) begin(r *jsonrpc.Request, b *batch) *Refusal {
 	return nil
 }
 
-// checkVersion holds a request to the version that it declares: every request of the newer
-// protocol says its version and what its client can do, and the others follow initialize.
+// checkVersion checks a request against its protocol version: every request of the newer protocol declares its
+// version and the client's capabilities; older ones follow initialize.
 func (c *lineConn) checkVersion(r *jsonrpc.Request) *jsonrpc.Error {
 	var params, meta map[string]json.RawMessage
 	_ = json.Unmarshal(r.Params, &params) // what is no object declares nothing
@@ -300,8 +300,7 @@ func (c *lineConn) checkVersion(r *jsonrpc.Request) *jsonrpc.Error {
 	return nil
 }
 
-// checkDeclared holds the version that a request declares against those that need no
-// initialize.
+// checkDeclared refuses a declared version that is not one of those without initialize.
 func (c *lineConn) checkDeclared(raw json.RawMessage) *jsonrpc.Error {
 	var version string
 	if json.Unmarshal(raw, &version) != nil {
@@ -323,9 +322,8 @@ func invalidParams(format string, args ...any) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
-// cancel notes that nobody waits for the answer to a request any more, and reports whether the
-// server is to hear of it. A request that has not come yet, one that was answered or cancelled
-// before, and initialize, which cannot be cancelled, stay as they are.
+// cancel records that a request was cancelled, and reports whether the server must be told. It ignores requests that
+// have not arrived yet, that were answered or cancelled before, and initialize, which cannot be cancelled.
 func (c *lineConn) cancel(params json.RawMessage) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(params, &members) != nil {
@@ -397,8 +395,8 @@ func (c *lineConn) answer(r *jsonrpc.Response, text []byte) error {
 	return c.send(text)
 }
 
-// finish adds an answer to those of a batch, and sends them if it was the last one. text is
-// nil if there is none.
+// finish adds an answer to a batch, and sends the batch if it is complete. text is nil for a request without an
+// answer.
 func (c *lineConn) finish(b *batch, text []byte) error {
 	c.mu.Lock()
 	if b.open--; text != nil {

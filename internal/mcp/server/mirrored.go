@@ -17,9 +17,8 @@ import (
 
 const nameHeader = "Mcp-Name"
 
-// mirrored holds the headers of a request against its body as far as the SDK does not: what
-// stands between a client and Retort decides by headers, and Retort by the body. Names arrive
-// decoded at next, which compares them byte for byte.
+// mirrored compares the headers of a request with its body where the SDK does not: proxies between a client and
+// Retort decide by headers, and Retort by the body. next gets decoded names and compares them byte for byte.
 func (s *Server) mirrored(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || r.Header.Get(VersionHeader) < Stateless {
@@ -40,8 +39,8 @@ func (s *Server) mirrored(next http.Handler) http.Handler {
 	})
 }
 
-// mirrors returns what is wrong with headers, and which request it is about. What is no request is for the SDK to
-// refuse.
+// mirrors returns the difference between headers and body, and the id of the request. The SDK refuses bodies that are
+// not requests.
 func (s *Server) mirrors(ctx context.Context, header http.Header, body []byte) (id json.RawMessage, err error) {
 	var message, params map[string]json.RawMessage // keys count as they are spelled
 	var method, tool string
@@ -67,7 +66,7 @@ func (s *Server) mirrors(ctx context.Context, header http.Header, body []byte) (
 	return id, headers.Check(header, n.bound, params["arguments"])
 }
 
-// mismatch is the answer to a request whose headers do not say what its body says.
+// mismatch answers a request whose headers contradict its body.
 func mismatch(w http.ResponseWriter, id json.RawMessage, why error) {
 	if len(id) == 0 {
 		id = json.RawMessage("null")

@@ -21,7 +21,7 @@ func shownBy(req mcp.Request) *core.Peer {
 	return &core.Peer{Forms: showing(caps, core.Asked{}), Pages: showing(caps, core.Asked{Page: "any"})}
 }
 
-// showing reports whether a client with caps can show what is asked to a person.
+// showing reports whether a client with caps can show a question to a person.
 func showing(caps *mcp.ClientCapabilities, a core.Asked) bool {
 	switch e := caps.Elicitation; {
 	case e == nil:
@@ -33,8 +33,8 @@ func showing(caps *mcp.ClientCapabilities, a core.Asked) bool {
 	}
 }
 
-// pageOf returns the question whether a person opens a page for a server. The client gets an id of ours: servers do
-// not know those of others.
+// pageOf returns the question whether a person opens a server's page. The client gets an id of Retort's, because
+// servers do not know each other's ids.
 func pageOf(a core.Asked) *mcp.ElicitParams {
 	var p struct {
 		Message string `json:"message"`
@@ -46,7 +46,7 @@ func pageOf(a core.Asked) *mcp.ElicitParams {
 	return &mcp.ElicitParams{Mode: "url", Message: text, URL: a.Page, ElicitationID: rand.Text()}
 }
 
-// tellDone tells a client when the server says that the person is done with a page.
+// tellDone notifies a client when the server reports that the person is done with a page.
 func tellDone(ctx context.Context, session *mcp.ServerSession, id string, done <-chan struct{}) {
 	ctx = context.WithoutCancel(ctx) // that of the question ends with its answer
 	go func() {

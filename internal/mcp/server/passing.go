@@ -16,7 +16,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Kind represents a kind of things that servers have besides tools.
+// Kind describes one kind of things that servers have apart from tools, such as resources.
 type Kind struct {
 	Method string // that lists them
 	Member string // of the answer
@@ -37,13 +37,13 @@ type Listed struct {
 	Item   json.RawMessage
 }
 
-// thing represents something of an exposed server, under the name that clients know.
+// thing represents an item of an exposed server, under the name that clients know.
 type thing struct {
 	server, own, name string
 	item              json.RawMessage
 }
 
-// things returns all of a kind. What several servers have under the same name is named after its server:
+// things returns all items of a kind. An item whose name several servers use gets a name with its server:
 // retort://SERVER/URI for resources, server__name for prompts.
 func (d *direct) things(ctx context.Context, k Kind) []thing {
 	count := map[string]int{}
@@ -75,7 +75,7 @@ func (k Kind) prefixed(t thing) string {
 	return ownScheme + url.PathEscape(t.server) + "/" + t.own
 }
 
-// requests answers what clients ask of exposed servers besides their tools.
+// requests answers the requests of clients to exposed servers that do not concern tools.
 func (d *direct) requests(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		for _, k := range []Kind{Resources, Templates, Prompts} {
@@ -249,7 +249,7 @@ func (d *direct) pass(ctx context.Context, req mcp.Request, what core.Passed, pa
 	return nil, failure(o)
 }
 
-// passed returns what became of a request that is passed on, or the questions that wait for the person at the client.
+// passed returns the outcome of a request to a server, or the questions that wait for the person at the client.
 func (d *direct) passed(ctx context.Context, req mcp.Request, what core.Passed) (o core.Outcome, asked mcp.Result, err error) {
 	var answer any
 	if state, again := roundOf(ctx); again && state.Execution != "" {
@@ -267,8 +267,8 @@ func (d *direct) passed(ctx context.Context, req mcp.Request, what core.Passed) 
 	return o, nil, missing(req, o)
 }
 
-// missing is the error of 2026-07-28 for a request that failed since the client has not
-// declared a capability which the server needs; nil if that is not why.
+// missing returns the error of 2026-07-28 for a request that failed because the client did not declare a capability
+// that the server needs, or nil if it failed for another reason.
 func missing(req mcp.Request, o core.Outcome) error {
 	var lacks *core.Missing
 	if !modern(req) || o.Error == nil || !errors.As(o.Error, &lacks) {
@@ -293,7 +293,7 @@ func missing(req mcp.Request, o core.Outcome) error {
 	return &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: o.Error.Message, Data: data}
 }
 
-// failure is the error of a request that is none of tools/call.
+// failure returns the error of a request other than tools/call.
 func failure(o core.Outcome) error {
 	e := o.Error
 	if e == nil && o.Status == core.StatusPendingApproval {

@@ -34,7 +34,7 @@ func NewRounds() *Rounds {
 	return &Rounds{key: key, spent: map[string]time.Time{}}
 }
 
-// requestState describes what the client brings back with the answers.
+// requestState is the state that the client brings back with answers.
 type requestState struct {
 	Conversation string            `json:"conversation,omitempty"` // that goes on meanwhile
 	Execution    string            `json:"execution_id,omitempty"`
@@ -64,8 +64,8 @@ func (r *Rounds) sign(text []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// take reads a state that comes back for a call of a principal. It counts once, for the
-// call that it was issued for, until it runs out.
+// take reads a state that a principal brings back for a call. A state is valid once, for the call that it was issued
+// for, until it expires.
 func (r *Rounds) take(state, principal, call string, now time.Time) (requestState, *core.Error) {
 	s, ok := r.open(state)
 	switch {
@@ -124,8 +124,7 @@ func (r *Rounds) spend(s requestState, now time.Time) bool {
 	return true
 }
 
-// digestOf tells calls apart: by their tool and arguments, in whatever order and with
-// whatever spaces a client writes them.
+// digestOf returns a hash of a call's tool and arguments that does not depend on their order and spacing.
 func digestOf(method string, req mcp.Request) string {
 	name, text := "", []byte(nil)
 	switch p := req.GetParams().(type) {

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Refusal represents the answer to what is no JSON-RPC message.
+// Refusal is the answer to a text that is not a JSON-RPC message.
 type Refusal struct {
 	ID    json.RawMessage // of the request that it answers; nil if that is unknown
 	Error *jsonrpc.Error
@@ -98,8 +98,8 @@ func parseResponse(members map[string]json.RawMessage) jsonrpc.Message {
 // maxID bounds ids that are numbers: a float64 holds every integer up to it.
 const maxID = 1 << 53
 
-// parseID reads the id of a message; the zero ID stands for a message without one. The error
-// follows the word "id".
+// parseID reads the id of a message. A message without an id has the zero ID. The error continues a sentence that
+// begins with "id".
 func parseID(raw json.RawMessage) (jsonrpc.ID, error) {
 	if raw == nil {
 		return jsonrpc.ID{}, nil
@@ -143,7 +143,7 @@ func SplitBatch(text []byte) ([]json.RawMessage, *Refusal) {
 	return messages, nil
 }
 
-// Content describes what a text has, as far as that decides where it goes.
+// Content describes the messages of a text, as far as routing needs it.
 type Content struct {
 	Messages int
 	Calls    int  // of tools
@@ -151,7 +151,7 @@ type Content struct {
 	Modern   bool // a message says its version, as since 2026-07-28
 }
 
-// Examine reads a message or a batch. What it takes for no message is none for anybody.
+// Examine reads a message or a batch. A text that it refuses is not a message for any other reader either.
 func Examine(text []byte) (c Content, refused *Refusal) {
 	messages, refused := SplitBatch(text)
 	if refused != nil {

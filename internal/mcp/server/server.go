@@ -35,13 +35,13 @@ type Engine interface {
 	// Decide answers what waits. digest is that of what the person has seen.
 	Decide(id, digest string, a core.Answer) error
 	Stats(ctx context.Context, session string) any
-	// Sanitize is a text with tokens for what is personal, and how many of each type.
+	// Sanitize replaces personal data in a text by tokens, and counts the values of each type.
 	Sanitize(session, text string) (string, map[string]int, error)
 	// WriteFile, ReadFile and ListFiles are about the workspace of a session.
 	WriteFile(session, name, content, encoding string, appends bool) (core.FileWritten, error)
 	ReadFile(session, name string, offset, limit int64, encoding string) (core.FilePart, error)
 	ListFiles(session, below, glob string) (core.FileList, error)
-	// Restore has a person look at the values behind the tokens in a text.
+	// Restore shows a person the values behind the tokens in a text.
 	Restore(ctx context.Context, req core.Request, text string) core.Outcome
 	// SaveSkill saves a skill. The result of the Outcome is a core.SavedSkill.
 	SaveSkill(ctx context.Context, req core.Request, d core.SkillDraft) core.Outcome
@@ -55,11 +55,11 @@ type Engine interface {
 type Options struct {
 	Version string
 	Lean    bool // only the four tools that everything else can be reached with
-	// Principal is who the clients are; Rounds are shared by the servers of all principals.
+	// Principal is the principal of all clients of this server. Rounds are shared by the servers of all principals.
 	Principal string
 	Rounds    *Rounds
-	// Grace is how long a call may run before a client that supports tasks gets a task instead of
-	// the answer; 2 s if 0.
+	// Grace is how long a call may run before a client that supports tasks gets a task instead of the result. 0 means
+	// 2 s.
 	Grace time.Duration
 	Log   *slog.Logger // nil: nobody is told
 }
@@ -192,8 +192,8 @@ func traced(ctx context.Context, req *mcp.CallToolRequest) context.Context {
 	return core.WithTrace(ctx, core.NewTrace(parent, state))
 }
 
-// explainMissing tells a client that calls a tool of a later version that it
-// is not built, instead of that it never existed.
+// explainMissing explains, in the error for an unknown tool, that this version or surface does not offer a tool that
+// Retort has.
 func explainMissing(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, req)

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// maxSubscribed bounds the resources of which the clients of a Server hear.
+	// maxSubscribed bounds the resources that the clients of a Server subscribe to.
 	maxSubscribed = 1_000
-	// goodbye sets how long a server may take to be told that nobody wants to hear any more.
+	// goodbye bounds the time for unsubscribing at a server.
 	goodbye = 10 * time.Second
 )
 
-// subscriptions holds the resources of which clients want to hear. The server of each is asked once, and told when
-// the last has had enough or is gone.
+// subscriptions holds the resources that clients subscribe to. The server of each resource is subscribed once, and
+// unsubscribed when the last session unsubscribes or ends.
 type subscriptions struct {
 	asking sync.Mutex // held while a server is asked
 
@@ -32,7 +32,7 @@ type subscriptions struct {
 
 type resource struct{ server, uri string }
 
-// subscribe and unsubscribe are for the SDK, which knows who is told.
+// subscribe and unsubscribe are called by the SDK, which keeps the list of sessions to notify.
 func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
 	if s.direct == nil {
 		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no server is exposed"}
@@ -62,7 +62,7 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	return nil
 }
 
-// unsubscribe never fails: the client is told no more, whatever the server says.
+// unsubscribe never fails: the client is no longer notified, whatever the server answers.
 func (s *Server) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
 	if s.direct == nil {
 		return nil
@@ -76,7 +76,7 @@ func (s *Server) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) e
 	return nil
 }
 
-// release notes that a session wants to hear of a resource no more.
+// release ends a session's subscription to a resource.
 func (d *direct) release(ctx context.Context, r resource, session *mcp.ServerSession) {
 	d.subscribed.asking.Lock()
 	defer d.subscribed.asking.Unlock()
@@ -98,7 +98,7 @@ func (d *direct) forget(session *mcp.ServerSession) {
 	delete(d.subscribed.sessions, session)
 }
 
-// state reports whether nobody hears of a resource yet, and whether there is no room for another.
+// state reports whether a resource has no subscriber yet, and whether there is no room for another resource.
 func (s *subscriptions) state(r resource) (first, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,8 +106,7 @@ func (s *subscriptions) state(r resource) (first, full bool) {
 	return first, first && len(s.holders) >= maxSubscribed
 }
 
-// hold notes that a session hears of a resource. It reports whether nobody waits for the end
-// of the session yet.
+// hold adds a session to the subscribers of a resource. It reports whether the end of the session is not watched yet.
 func (s *subscriptions) hold(r resource, session *mcp.ServerSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +137,7 @@ func (s *subscriptions) drop(r resource, session *mcp.ServerSession) bool {
 	return true
 }
 
-// of returns the resources of which a session hears.
+// of returns the resources that a session subscribes to.
 func (s *subscriptions) of(session *mcp.ServerSession) (all []resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +149,7 @@ func (s *subscriptions) of(session *mcp.ServerSession) (all []resource) {
 	return all
 }
 
-// close ends all of them, without waiting.
+// close ends all subscriptions without waiting for the servers.
 func (d *direct) close() {
 	d.stop()
 	d.subscribed.mu.Lock()
@@ -160,8 +159,8 @@ func (d *direct) close() {
 	}
 }
 
-// announce reports whether clients are to be told of a resource: somebody has subscribed to it
-// at this server, and nobody is about to tell.
+// announce reports whether clients must be notified of a resource: a session subscribes to it, and no notification is
+// pending.
 func (s *subscriptions) announce(r resource) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +180,7 @@ func (s *subscriptions) announced(r resource) {
 	delete(s.news, r)
 }
 
-// updated tells who has subscribed to a resource that it is another one.
+// updated notifies the subscribers of a resource that it has changed.
 func (d *direct) updated(server string, params json.RawMessage) {
 	var p struct {
 		URI string `json:"uri"`

@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// task does a task that is said in words.
+// task runs an agent task.
 func (s *Server) task(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 	if req.Params.RequestState != "" {
 		return s.answered(ctx, req)

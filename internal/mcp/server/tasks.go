@@ -33,22 +33,22 @@ type Tasker interface {
 const (
 	// tasksExtension names tasks since 2026-07-28, where servers decide what becomes one.
 	tasksExtension = "io.modelcontextprotocol/tasks"
-	// tasksVersion is the one version of the protocol in which clients decide.
+	// tasksVersion names the only version of the protocol in which clients decide which calls become tasks.
 	tasksVersion = "2025-11-25"
-	// relatedTask says to which task a message belongs.
+	// relatedTask names the task that a message belongs to.
 	relatedTask = "io.modelcontextprotocol/related-task"
-	// taskAsked is where the SDK leaves what a client asks for; see liftTask.
+	// taskAsked is the place of a client's request for a task, which the SDK keeps; see liftTask.
 	taskAsked = "retort/task"
-	// grace sets how long a client that knows tasks waits for an answer before it has one.
+	// grace is how long a call may run before a client that supports tasks gets a task.
 	grace = 2 * time.Second
-	// pollEvery sets how often clients should ask.
+	// pollEvery is the polling interval that clients are told.
 	pollEvery = time.Second
-	// maxTalks bounds the tasks whose servers may ask their clients.
+	// maxTalks bounds the tasks whose servers may ask questions.
 	maxTalks = 256
 	taskPage = 100
 )
 
-// tasks holds those of a Server's clients.
+// tasks handles the tasks of a Server's clients.
 type tasks struct {
 	Tasker
 	server *Server
@@ -57,7 +57,7 @@ type tasks struct {
 	talks map[string]*conversation // what servers ask in the midst of tasks
 }
 
-// taskParams holds those of all methods of tasks.
+// taskParams has the parameters of all methods of tasks.
 type taskParams struct {
 	mcp.ParamsBase
 	TaskID    string               `json:"taskId"`
@@ -65,7 +65,7 @@ type taskParams struct {
 	Responses mcp.InputResponseMap `json:"inputResponses"`
 }
 
-// queues has the server offer tasks, if its engine has a queue.
+// queues makes the server offer tasks, if its engine has a queue.
 func (s *Server) queues() error {
 	t, ok := s.engine.(Tasker)
 	if !ok {
@@ -288,14 +288,14 @@ func object(name string, value any) json.RawMessage {
 	return orMember(json.RawMessage("{}"), name, value)
 }
 
-// conversing has what servers ask wait until the client looks after the task.
+// conversing makes questions of servers wait until the client asks for the task.
 func conversing(ctx context.Context, req mcp.Request) (context.Context, *conversation) {
 	talk := &conversation{req: req, told: &core.Peer{}, questions: map[string]*question{}, news: make(chan struct{}, 1)}
 	was := core.PeerOf(ctx)
 	return core.WithPeer(ctx, &core.Peer{ID: was.ID, Forms: was.Forms, Pages: was.Pages, Samples: was.Samples, Log: was.Log, Ask: talk.ask}), talk
 }
 
-// remember keeps what servers may ask in a task, as long as it goes on.
+// remember keeps the conversation of a task until the task ends.
 func (k *tasks) remember(id string, talk *conversation) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -360,7 +360,8 @@ func asCall(req mcp.Request) *mcp.CallToolRequest {
 	return &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Meta: req.GetParams().GetMeta()}, Extra: req.GetExtra()}
 }
 
-// find returns a task of the server's principal, which the queue of whoever sits at the machine has among others.
+// find returns the task if it belongs to this server's principal. The local user's queue lists the tasks of
+// everybody.
 func (k *tasks) find(id string) (core.JobState, error) {
 	t, err := k.Task(id)
 	if err != nil || t.ID != id || t.Principal != k.server.principal { // nor one that was given this id by a caller
@@ -369,7 +370,7 @@ func (k *tasks) find(id string) (core.JobState, error) {
 	return k.seen(t), nil
 }
 
-// seen returns a task as its client sees it: it waits while a server asks.
+// seen returns the state of a task for its client: it needs input while a server's question is open.
 func (k *tasks) seen(t core.JobState) core.JobState {
 	talk := k.talk(t.ID)
 	if talk == nil || t.Status != core.TaskRunning {

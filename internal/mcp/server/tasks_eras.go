@@ -59,7 +59,7 @@ func (k *tasks) answer(members map[string]any, modern bool) (mcp.Result, error) 
 	return &exact{raw: raw, modern: modern}, nil
 }
 
-// result waits for the end of a task, and meanwhile asks the client what there is to ask.
+// result waits for the end of a task, and asks the client the questions that come up.
 func (k *tasks) result(ctx context.Context, req mcp.Request, t core.JobState) (mcp.Result, error) {
 	asking, stop := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -89,7 +89,7 @@ func withMeta(raw json.RawMessage, name string, value any) json.RawMessage {
 	return withMember(raw, "_meta", withMember(meta, name, value))
 }
 
-// asks brings what waits in a task to the client, each once, as long as ctx.
+// asks sends the open questions of a task to the client, each once, until ctx ends.
 func (k *tasks) asks(ctx context.Context, call *mcp.CallToolRequest, id string) {
 	const every = 100 * time.Millisecond
 	tick := time.NewTicker(every)
@@ -132,7 +132,7 @@ func askOver(ctx context.Context, session *mcp.ServerSession, id string, request
 	return nil
 }
 
-// reports tells a client of the progress of a task that asked for it, until it ends.
+// reports sends the progress of a task to a client that asked for it, until the task ends.
 func (k *tasks) reports(req *mcp.CallToolRequest, t core.JobState) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
@@ -160,8 +160,8 @@ func (k *tasks) reports(req *mcp.CallToolRequest, t core.JobState) {
 	}()
 }
 
-// patient waits a little for the end of a task of a client of 2026-07-28, which then never
-// hears of a task.
+// patient waits a little for the end of a task of a client of 2026-07-28. If the task ends in time, the client gets
+// its result as that of a call.
 func (k *tasks) patient(ctx context.Context, t core.JobState) (mcp.Result, error) {
 	waiting, done := context.WithTimeout(ctx, k.server.grace)
 	defer done()

@@ -12,8 +12,8 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// read takes in a body, within its bounds, and puts it back for who answers. It answers
-// itself if it reports false.
+// read reads a body within its bounds and puts it back for the next handler. If it returns false, it has answered the
+// request.
 func (l *Listener) read(w http.ResponseWriter, r *http.Request) (a server.Content, ok bool) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		l.refuse(w, r, http.StatusUnsupportedMediaType, "the Content-Type must be application/json")

@@ -12,8 +12,7 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// single are headers that a request has at most once: who reads the first and who reads
-// the last would read different requests.
+// single lists headers that may occur only once: otherwise two readers could see different requests.
 var single = []string{"Authorization", "Content-Type", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Origin", "Sec-Fetch-Site", server.SessionHeader, server.VersionHeader}
 
 // guard refuses requests that a web page, or a name that was made to lead here, could have
@@ -40,8 +39,8 @@ func (l *Listener) guard(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// fromOtherSite reports whether a browser says that a page of another origin has caused a request.
-// Such a request has no Origin if the page cannot read the answer, as that of an image.
+// fromOtherSite reports whether a browser says that a page of another origin caused the request. Such a request has
+// no Origin header if the page cannot read the answer, as for an image.
 func fromOtherSite(r *http.Request) bool {
 	site := strings.ToLower(r.Header.Get("Sec-Fetch-Site"))
 	return site != "" && site != "same-origin" && site != "none"
@@ -89,8 +88,8 @@ func (l *Listener) configured(origin string) bool {
 	return slices.ContainsFunc(l.AllowedOrigins, func(o string) bool { return strings.EqualFold(strings.TrimSuffix(o, "/"), origin) })
 }
 
-// share lets pages of configured origins read answers. Pages of this machine may ask, too,
-// but a browser does not let them: nobody said that they should.
+// share sets the headers that let pages of configured origins read answers. Pages of this machine may send requests,
+// too, but browsers do not let them read the answers.
 func (l *Listener) share(w http.ResponseWriter, r *http.Request) (preflight bool) {
 	origin := r.Header.Get("Origin")
 	if origin == "" || !l.configured(origin) {

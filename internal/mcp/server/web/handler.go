@@ -49,7 +49,7 @@ func (l *Listener) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	l.held(w, r, t, p)
 }
 
-// held serves a request as long as the token counts with which it came.
+// held serves a request as long as its token is valid.
 func (l *Listener) held(w *writer, r *http.Request, t *tenant, p Principal) {
 	c := &clientAddress{tenant: t, now: p}
 	t.renew(p)
@@ -81,7 +81,7 @@ func (l *Listener) ready(w http.ResponseWriter) {
 	answer(w, http.StatusOK, "ready")
 }
 
-// authenticate says who asks. It answers itself if it reports false.
+// authenticate returns the principal of a request. If it returns false, it has answered the request.
 func (l *Listener) authenticate(w http.ResponseWriter, r *http.Request) (p Principal, ok bool) {
 	if l.loopback && !required(l.Authenticator) {
 		if l.Authenticator != nil {
@@ -116,7 +116,7 @@ func (l *Listener) authenticate(w http.ResponseWriter, r *http.Request) (p Princ
 	return p, true
 }
 
-// tried notes that a token did not count. Who brings none asks how to log in.
+// tried reports a token that is not valid. A request without a token is no attempt: it asks how to log in.
 func (l *Listener) tried(r *http.Request, bearer string) {
 	if bearer != "" {
 		l.refused.note(networkOf(r.RemoteAddr), "the token does not count", time.Now())

@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// Limits of a listener. What is zero has a default; nothing is unlimited.
+// Limits bounds a listener. A zero field means a default, never "unlimited".
 type Limits struct {
 	Body        int64         // bytes of a request
 	Header      int           // bytes of its headers
@@ -43,8 +43,8 @@ const (
 	idleConnection = 2 * time.Minute
 )
 
-// limited accepts so many connections at once; others wait. Those of an address that has its
-// share already are closed, so that one who opens them without end keeps nobody out.
+// limited accepts a bounded number of connections; others wait. Connections of an address that has its share already
+// are closed, so that one client cannot keep out all others.
 type limited struct {
 	net.Listener
 	free chan struct{}
@@ -116,8 +116,7 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// gated has programs wait for their turn. One that waits for the person at its client
-// gives its turn away meanwhile.
+// gated bounds the programs that run at once. A program that waits for an approval gives up its place meanwhile.
 type gated struct {
 	Engine
 	slots chan struct{}

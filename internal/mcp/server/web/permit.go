@@ -6,15 +6,15 @@ import (
 	"retort/internal/core"
 )
 
-// clientAddress describes who makes a request, or all requests of a session: a principal with the token that came
-// last. It is safe for concurrent use.
+// clientAddress has the principal of a request, or of all requests of a session, with the newest token. It is safe
+// for concurrent use.
 type clientAddress struct {
 	tenant *tenant
 	mu     sync.Mutex
 	now    Principal
 }
 
-// renew has what goes on for the client go on with another token of the same principal.
+// renew replaces the token of the client by another one of the same principal.
 func (c *clientAddress) renew(p Principal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -27,9 +27,8 @@ func (c *clientAddress) current() Principal {
 	return c.now
 }
 
-// permit returns the Permit of what is done for the client. A token of an authorization server that has
-// expired is replaced by a newer one of the same principal, as far as that has come. A token that was
-// revoked is not.
+// permit returns the Permit for work that is done for the client. An expired token of an authorization server is
+// replaced by a newer one of the same principal, if there is one. A revoked token is not.
 func (c *clientAddress) permit() core.Permit {
 	p := c.current()
 	if p.Holds == nil {
@@ -59,7 +58,7 @@ func (t *tenant) renew(p Principal) {
 	}
 }
 
-// renewed reports whether the newest such token counts.
+// renewed reports whether the newest such token is valid.
 func (t *tenant) renewed() bool {
 	t.mu.Lock()
 	p := t.newest

@@ -16,13 +16,12 @@ type Refusal struct {
 
 const (
 	refusalWindow = time.Minute
-	// maxRefusals sets how many addresses are told of by themselves in a window: whoever tries tokens without end
-	// fills no disk.
+	// maxRefusals bounds the addresses that are logged individually in a window, so that endless attempts cannot fill
+	// the disk.
 	maxRefusals = 8
 )
 
-// refusals tells of the first failed login of an address, and of further ones at the end of the
-// minute how many there were.
+// refusals logs the first failed login of an address, and the number of further ones at the end of each minute.
 type refusals struct {
 	tell func(Refusal) // may be nil
 
@@ -49,14 +48,14 @@ func (r *refusals) note(from, why string, now time.Time) {
 	r.tell(Refusal{From: from, Why: why, Count: 1})
 }
 
-// end tells of what was not told yet.
+// end logs the attempts that were not logged yet.
 func (r *refusals) end(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flush(now)
 }
 
-// passed ends a window in which nothing has come for long enough.
+// passed ends a window without recent attempts.
 func (r *refusals) passed(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,8 +72,8 @@ func (r *refusals) flush(now time.Time) {
 	r.began, r.seen, r.more = now, map[string]bool{}, 0
 }
 
-// networkOf returns what one who connects can't choose freely: the address, of IPv6 the network of 64 bits that a
-// single customer has.
+// networkOf returns the part of an address that a client cannot choose freely: an IPv4 address, or the IPv6 network
+// of 64 bits that a customer has.
 func networkOf(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {

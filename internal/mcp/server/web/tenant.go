@@ -77,8 +77,7 @@ func (t *tenant) take(n int) (wait time.Duration) {
 	return 0
 }
 
-// begin lets calls begin if the principal has not too many under way already. What runs
-// without its request counts as what is being answered does.
+// begin admits calls unless the principal has too many in progress. Executions without a request count, too.
 func (t *tenant) begin(calls int) bool {
 	running := t.engine.Running()
 	t.mu.Lock()
@@ -135,9 +134,8 @@ func (t *tenant) open(id string, c *clientAddress) {
 	t.sessions[id].busy++
 }
 
-// touch has a session in use. It reports false if there is none of this name, or none any
-// more: to end one takes longer than to forget it.
-// What goes on in it goes on as long as the token counts that c has now.
+// touch marks a session as used. It returns false if there is no such session, or no longer: ending a session takes
+// longer than forgetting it. Work in the session goes on while the current token of c is valid.
 func (t *tenant) touch(id string, c *clientAddress) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,7 +168,7 @@ func (t *tenant) close(id string) {
 	}
 }
 
-// expire ends sessions that nobody used, and reports whether the principal has nothing left.
+// expire ends unused sessions, and reports whether the principal has none left.
 func (t *tenant) expire(now time.Time) (empty bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -182,11 +180,10 @@ func (t *tenant) expire(now time.Time) (empty bool) {
 	return len(t.sessions) == 0 && t.active == 0 && now.Sub(t.used) >= forgotten
 }
 
-// forgotten is when a principal without sessions is forgotten. By then it has all the
-// requests again that it may have.
+// forgotten is how long a principal without sessions is remembered. By then its quota is full again.
 const forgotten = 2 * time.Minute
 
-// sweep ends what is not used, until ctx ends.
+// sweep ends unused sessions and principals until ctx ends.
 func (l *Listener) sweep(ctx context.Context) {
 	tick := time.NewTicker(min(l.Limits.Idle/4+time.Millisecond, time.Minute))
 	defer tick.Stop()

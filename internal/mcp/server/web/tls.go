@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// certificate represents read anew when its file changes.
+// certificate is a TLS certificate that is read again when its file changes.
 type certificate struct {
 	cert, key string
 

@@ -26,26 +26,26 @@ const (
 	readyPath  = "/readyz"
 )
 
-// Principal describes who asks.
+// Principal is the authenticated caller of a request.
 type Principal struct {
 	Name   string // never empty
 	Scopes []string
-	// Holds says whether the token still counts; nil is always. What was asked for with it ends
-	// when it does not: requests, streams, executions and tasks.
+	// Holds reports whether the token is still valid; nil means always. When it is no longer valid, everything that
+	// was requested with it ends: requests, streams, executions and tasks.
 	Holds func() bool
-	// Credential is what is kept of the token with tasks that outlive this process.
+	// Credential is what jobs keep of the token, so that it can be checked after this process has ended.
 	Credential core.Credential
 }
 
-// Authenticator knows bearer tokens. One that has a method Routes() map[string]http.Handler
-// has these paths served, to everybody. One that has a method Required() bool may say no as
-// long as there are no tokens at all: it counts as none then.
+// Authenticator checks bearer tokens. If it has a method Routes() map[string]http.Handler, these paths are served
+// without authentication. If it has a method Required() bool that returns false because there are no tokens at all,
+// the listener works without authentication.
 type Authenticator interface {
-	// Authenticate says whose token it is; bearer is empty if there was none. An error is
-	// answered with 401; one with a method Challenge() string with 403 and that challenge; one
-	// with a method Refuse(http.ResponseWriter) by that.
+	// Authenticate returns the principal of a token; bearer is empty if the request had none. An error is answered
+	// with 401. An error with a method Challenge() string is answered with 403 and that challenge, and one with a
+	// method Refuse(http.ResponseWriter) by that method.
 	Authenticate(ctx context.Context, bearer string) (Principal, error)
-	// Challenge is the WWW-Authenticate header of a 401.
+	// Challenge returns the WWW-Authenticate header of a 401.
 	Challenge(r *http.Request) string
 }
 
@@ -61,20 +61,19 @@ type Engine interface {
 
 // Options for a Listener.
 type Options struct {
-	// Addr is where to listen, as host:port. Without an Authenticator it must be loopback.
+	// Addr is the address to listen on, as host:port. Without an Authenticator it must be a loopback address.
 	Addr string
-	// Cert and Key are files in PEM; both or none. They are read anew when they change.
+	// Cert and Key are PEM files. Set both or neither. They are read again when they change.
 	Cert, Key string
-	// AllowedHosts are names that requests may name as their host, besides those of this
-	// machine; AllowedOrigins are origins of web pages that may ask, as https://host:port.
+	// AllowedHosts lists the names that requests may have in their Host header, apart from those of this machine.
+	// AllowedOrigins lists the origins of web pages that may send requests, as https://host:port.
 	AllowedHosts, AllowedOrigins []string
 	Authenticator                Authenticator // nil: whoever asks sits at this machine
-	// Engine is that of a principal; "" is whoever sits at this machine.
+	// Engine returns the engine of a principal. "" is the local user.
 	Engine func(principal string) Engine
-	// Cancel ends what is under way when it has had its time, and waits for it. May be nil.
+	// Cancel ends the work that is still in progress after the grace period, and waits for it. It may be nil.
 	Cancel func()
-	// Refused is told of calls whose token does not count, so seldom that a flood of them does no
-	// harm. It must not wait. May be nil.
+	// Refused is called for calls with invalid tokens, at a bounded rate. It must not block. It may be nil.
 	Refused func(Refusal)
 	Server  server.Options
 	Limits  Limits

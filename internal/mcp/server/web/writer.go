@@ -23,7 +23,7 @@ func newWriter(w http.ResponseWriter, patience time.Duration) *writer {
 	return &writer{ResponseWriter: w, control: http.NewResponseController(w), patience: patience}
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap lets http.ResponseController find the underlying writer.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *writer) WriteHeader(status int) {
