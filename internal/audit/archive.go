@@ -24,8 +24,8 @@ import (
 	"retort/internal/base/seal"
 )
 
-// Seal describes what an archive ends in. An archive that was deleted leaves its seal behind, so that what follows it
-// can be proved still.
+// Seal is the last line of an archive, which proves its content. A deleted archive leaves its seal behind, so that
+// later entries can still be verified.
 type Seal struct {
 	Chain     string     `json:"chain"`
 	First     int64      `json:"first"`
@@ -253,7 +253,7 @@ func (s *Seal) add(r *Row) {
 	s.Hash = hexadecimal(r.Hash)
 }
 
-// closes holds what rows have added up to against the seal that follows them.
+// closes compares the totals of the rows with the seal that follows them.
 func (s *Seal) closes(lines *bufio.Reader, sealed *Seal) error {
 	text, err := line(lines)
 	if err != nil {
@@ -295,8 +295,8 @@ func line(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// span returns the time of the entries of an archive as its first bytes say, which nobody has sealed. It is wide if
-// they do not.
+// span returns the time range of an archive's entries from its first bytes, which are not sealed. Without them the
+// range is unlimited.
 func (a archive) span() (from, to int64) {
 	from, to = -1<<63, 1<<63-1
 	f, err := seal.Open(a.path)
@@ -391,7 +391,7 @@ func (s Seal) pack(f io.Writer, rows iter.Seq2[Row, error], sign ed25519.Private
 	return errors.Join(err, out.Flush(), packed.Close())
 }
 
-// leave puts the seal of an archive beside it that is about to be deleted.
+// leave writes the seal of an archive into a file of its own, before the archive is deleted.
 func (s Seal) leave(dir string, now time.Time, sign ed25519.PrivateKey) error {
 	now = now.UTC()
 	s.Deleted = &now

@@ -19,8 +19,8 @@ import (
 	"retort/internal/base/seal"
 )
 
-// Checkpoint describes where a chain stood. It is signed, and kept apart from the chain, so that entries which were
-// cut off, or a chain that was made anew, are missed.
+// Checkpoint records the end of a chain. It is signed and stored apart from the chain, so that truncated or replaced
+// chains are detected.
 type Checkpoint struct {
 	Chain string    `json:"chain"`
 	Seq   int64     `json:"seq"`
@@ -46,8 +46,7 @@ func (c Checkpoint) signed(key ed25519.PrivateKey) Checkpoint {
 	return c
 }
 
-// holds reports whether somebody with the key, or with whatever key it names if it is nil,
-// has signed it.
+// holds reports whether the checkpoint is signed with key, or with the key that it names if key is nil.
 func (c Checkpoint) holds(key ed25519.PublicKey) bool { return signs(key, c.Key, c.Sig, c.text()) }
 
 func signs(key ed25519.PublicKey, named, signature string, text []byte) bool {
@@ -59,8 +58,8 @@ func signs(key ed25519.PublicKey, named, signature string, text []byte) bool {
 	return ed25519.Verify(by, text, sig)
 }
 
-// checkpoints writes where a chain stands: the newest place into CHAIN.head after every
-// commit, and now and then a line into a file that only grows.
+// checkpoints writes the end of a chain: into CHAIN.head after every commit, and at intervals a line into a file that
+// only grows.
 type checkpoints struct {
 	dir   string
 	chain string
@@ -138,7 +137,7 @@ func (c *checkpoints) close() {
 	}
 }
 
-// readHead returns the head of a chain as it was noted; the zero one if there is none.
+// readHead returns the recorded head of a chain, or the zero Checkpoint.
 func readHead(dir, chain string) (Checkpoint, error) {
 	if dir == "" {
 		return Checkpoint{}, nil
@@ -175,8 +174,8 @@ func readSome(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// eachCheckpoint gives all that are kept in dir, heads and lines, with where they stand. The
-// error of one that cannot be read is given in its place.
+// eachCheckpoint yields all checkpoints in dir, heads and lines, with their locations. A checkpoint that cannot be
+// read is yielded as an error.
 func eachCheckpoint(dir string) iter.Seq2[Checkpoint, error] {
 	return func(yield func(Checkpoint, error) bool) {
 		heads, _ := filepath.Glob(filepath.Join(dir, "*.head"))

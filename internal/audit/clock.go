@@ -34,7 +34,7 @@ func accepted(checkpoints string, now time.Time) bool {
 	return err == nil && !at.After(now) && now.Sub(at) < acceptedFor
 }
 
-// behind refuses what may have effects while the clock is behind the record. The lock is held.
+// behind refuses calls that may have effects while the clock is behind the audit log. The caller holds the lock.
 func (l *Log) behind() *core.Error {
 	now := l.o.Now()
 	late := l.last.Sub(now)

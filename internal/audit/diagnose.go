@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// lookahead is among how many rows one is looked for that stands at a wrong place.
+// lookahead is the number of rows that are searched for a row at a wrong position.
 const lookahead = 100_000
 
 // diagnose returns what happened to a row that does not follow the one before it.
@@ -54,20 +54,19 @@ func (d *diagnosis) sees(r *Row) bool {
 	return false
 }
 
-// genuine reports whether who has the key has made the hash of the bad row.
+// genuine reports whether the hash of the bad row was made with the key.
 func (d *diagnosis) genuine() bool {
 	return d.codes.mac != nil && bytes.Equal(code(d.codes.mac, d.bad.Hash), d.bad.Code)
 }
 
-// linked reports whether the next row follows the hash that the bad one bears: then
-// the place and the hash are right, and what is hashed is not.
+// linked reports whether the next row follows the hash in the bad row: then position and hash are right, and the
+// content was changed.
 func (d *diagnosis) linked() bool {
 	return d.next.Seq == d.bad.Seq+1 && bytes.Equal(d.next.hash(d.bad.Hash), d.next.Hash)
 }
 
-// shifted reports whether the next row follows the bad one if both stood further back:
-// rows before them are missing, and the rest was numbered anew. How many are missing is
-// tried up to some bound.
+// shifted reports whether the next row would follow the bad row at a later position: then rows are missing before
+// them and the rest was renumbered. It tries a bounded number of missing rows.
 func (d *diagnosis) shifted() bool {
 	for by := int64(1); by <= 1000; by++ {
 		moved := *d.next

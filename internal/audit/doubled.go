@@ -9,16 +9,15 @@ import (
 	"retort/internal/core"
 )
 
-// givenUp represents a chain in whose place another goes on.
+// givenUp represents a chain that was continued by another chain.
 type givenUp struct {
 	continued
 	next string // the chain that goes on
 }
 
-// doubled returns the rows of a span that stand for what a later chain has, too. They are in chains
-// that were given up: ends of executions that went on in the later chain and that an engine
-// has closed which opened the old chain afterwards, and what was being written when the disk
-// failed.
+// doubled returns the rows of a period that report what a later chain reports, too. They are in chains that were
+// given up: ends of executions that went on in the later chain and were closed by an engine that opened the old chain
+// afterwards, and the batch that was being written when the disk failed.
 func doubled(ctx context.Context, stores []Store, f Filter) ([]Row, error) {
 	lost, err := givenUpIn(ctx, stores)
 	if err != nil || len(lost) == 0 {
@@ -108,8 +107,8 @@ func happeningOf(r *Row) happening {
 	return happening{r.At, r.Kind, r.Execution, r.Session, r.Server, r.Tool, r.Status}
 }
 
-// writtenTwice returns the rows of the batch that a chain was given up for which are in it all the
-// same, and in the chain that goes on.
+// writtenTwice returns the rows of the failed batch that were written to the old chain nevertheless and are in the
+// new chain, too.
 func writtenTwice(ctx context.Context, stores []Store, g givenUp) ([]Row, error) {
 	old, err := batchOf(ctx, stores, g.Chain, g.Entries+1)
 	if err != nil || len(old) == 0 {

@@ -1,9 +1,7 @@
-// Package audit keeps the record of what happened: a chain of entries, each of which is
-// bound to the one before it, written before what it is about may happen.
-//
-// Every engine that writes has a chain of its own. An entry has plain fields, which hold
-// no values of programs, tools or persons, and a body, which has some and is sealed with a
-// key of its execution: to destroy that key is to erase the body, and the chain still holds.
+// Package audit keeps the audit log: a chain of entries, each bound to the one before it and written before the
+// action that it is about. Every engine that writes has its own chain. The plain fields of an entry hold no values of
+// programs, tools or people. Its body may hold values; it is encrypted with a key of its execution. Destroying that
+// key erases the body, and the chain stays valid.
 package audit
 
 import (
@@ -27,8 +25,8 @@ type Entry struct {
 	Execution string         `json:"execution,omitempty"`
 	Session   string         `json:"session,omitempty"`
 	Principal string         `json:"principal,omitempty"`
-	// UserID is the principal, or the user of the operating system if there is no principal. In the second case,
-	// the entries of an execution after its request do not have it.
+	// UserID is the principal, or the operating system's user if there is no principal. In the second case, only the
+	// first entry of an execution has it.
 	UserID   string          `json:"userId,omitempty"`
 	Server   string          `json:"server,omitempty"`
 	Tool     string          `json:"tool,omitempty"`
@@ -44,7 +42,7 @@ type Entry struct {
 	Hash     string          `json:"hash"`
 }
 
-// plain returns an entry without what is sealed.
+// plain returns an entry without its body.
 func plain(r Row) Entry {
 	e := Entry{
 		Chain: r.Chain, Seq: r.Seq, At: time.Unix(0, r.At).UTC(), Kind: core.EventKind(r.Kind), Execution: r.Execution,
@@ -59,7 +57,7 @@ func plain(r Row) Entry {
 	return e
 }
 
-// userOf says who is behind an entry; "" if it does not tell.
+// userOf returns the user behind an entry, or "".
 func userOf(r Row) string {
 	var f struct {
 		User string `json:"user"`
@@ -70,7 +68,7 @@ func userOf(r Row) string {
 	return cmp.Or(r.Principal, f.User)
 }
 
-// named are the kinds of entries that name the user of the operating system where there is no principal. Those that a
+// named reports whether entries of a kind name the operating system's user if there is no principal. Entries that a
 // program makes many of do not.
 func named(kind core.EventKind) bool {
 	switch kind {
@@ -143,7 +141,7 @@ func text[T string | []byte](buf []byte, s T) []byte {
 // codeSize sets how many bytes a code has.
 const codeSize = 16
 
-// code returns what a hash is sealed with: nobody without the key can make one.
+// code returns the MAC of a hash. It cannot be made without the key.
 func code(key, hash []byte) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write(hash)

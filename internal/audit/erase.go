@@ -66,9 +66,8 @@ func uncertain(err error) error {
 	return core.Errorf(core.KindInternal, "audit.erase", "not everything could be erased of the record: %w", err).WithHint("do it again: what is erased stays erased")
 }
 
-// EraseMentions destroys the keys of all bodies in which mentions reports true for a text: a name or a
-// string of the JSON, or the whole. It is also told whose body it is. EraseMentions looks through
-// everything, archives too.
+// EraseMentions destroys the keys of all bodies for which mentions returns true for a text: a name or a string of the
+// JSON, or the whole body. mentions also gets the owner of the body. EraseMentions searches everything, archives too.
 func (r *Record) EraseMentions(ctx context.Context, mentions func(principal, session, text string) bool, progress func(entries int64)) (Erased, error) {
 	e := &eraser{record: r, mentions: mentions, progress: progress, from: map[string]int64{}, doomed: map[string]bool{}}
 	var err error
@@ -99,7 +98,7 @@ func (r *Record) EraseMentions(ctx context.Context, mentions func(principal, ses
 	return e.out, nil
 }
 
-// eraser looks for those who mention somebody.
+// eraser searches for bodies that mention a subject.
 type eraser struct {
 	record   *Record
 	opener   *opener

@@ -9,7 +9,7 @@ import (
 // placeOf returns the place of a row.
 func placeOf(r *Row) Place { return Place{At: r.At, Chain: r.Chain, Seq: r.Seq} }
 
-// compare is negative if p comes before q in time.
+// compare returns a negative number if p comes before q in time.
 func (p Place) compare(q Place) int {
 	return cmp.Or(cmp.Compare(p.At, q.At), cmp.Compare(p.Chain, q.Chain), cmp.Compare(p.Seq, q.Seq))
 }
@@ -28,7 +28,7 @@ func (f *Filter) within(at int64) bool {
 	return (f.From.IsZero() || !t.Before(f.From)) && (f.To.IsZero() || t.Before(f.To))
 }
 
-// sizeOf is about what a row takes in a store, in bytes.
+// sizeOf estimates the size of a row in a store, in bytes.
 func sizeOf(r *Row) int64 {
 	return int64(overhead + len(r.Execution) + len(r.Session) + len(r.Principal) + len(r.Server) + len(r.Tool) + len(r.Facts) + len(r.Body))
 }

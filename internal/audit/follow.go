@@ -14,7 +14,7 @@ import (
 	"retort/internal/core"
 )
 
-// Places describes how far somebody has read: of each chain, the last entry.
+// Places records how far a reader has read: the last entry of each chain.
 type Places map[string]int64
 
 // String returns what PlacesFrom reads: CHAIN:SEQ, with commas between them.
@@ -44,9 +44,9 @@ func PlacesFrom(text string) (Places, error) {
 	return p, nil
 }
 
-// After streams what fits and comes after places, oldest first: each chain in its own order,
-// and the chains by time. It ends where the chains stood when it began, and then places say so.
-// What could not be read is told in warnings.
+// After streams the entries that match f and text and come after places, oldest first: each chain in its own order,
+// and the chains by time. It ends where the chains ended when it began, and updates places. Parts that could not be
+// read are added to warnings.
 func (r *Record) After(ctx context.Context, f Filter, text string, places Places, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		chains, err := r.chains(ctx)
@@ -159,7 +159,7 @@ func (m *follower) oldest() (first *followed) {
 	return first
 }
 
-// advance goes to the next row of a chain that fits.
+// advance moves to the next matching row of a chain.
 func (m *follower) advance(s *followed) error {
 	for s.last < s.end {
 		row, err, ok := s.next()

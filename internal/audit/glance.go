@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Glance describes what is known of a record without reading it.
+// Glance has what is known about an audit log without reading its entries.
 type Glance struct {
 	Chains   int
 	Entries  int64 // as the chains count them, archives too
@@ -13,8 +13,8 @@ type Glance struct {
 	Findings []Finding // chains that end before a checkpoint, or are nowhere
 }
 
-// Glance holds where the chains end against the checkpoints of this machine. Verify proves
-// the entries, too, and takes longer.
+// Glance compares the ends of the chains with the checkpoints of this machine. Verify also checks the entries, which
+// takes longer.
 func (r *Record) Glance(ctx context.Context) (Glance, error) {
 	v := &verifier{record: r}
 	_, v.signer, _ = r.signer(nil)
@@ -53,7 +53,7 @@ func (r *Record) Glance(ctx context.Context) (Glance, error) {
 	return g, nil
 }
 
-// Behind returns how far a clock that shows now is behind the record, 0 if it is right.
+// Behind returns how far a clock that shows now is behind the newest entry, or 0.
 func (g Glance) Behind(now time.Time) time.Duration {
 	if late := g.Newest.Sub(now); late > tolerance {
 		return late

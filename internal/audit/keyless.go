@@ -12,11 +12,10 @@ import (
 	"retort/internal/core"
 )
 
-// StatusKeys is the Status of an EventErasure that names keys which are about to be destroyed. Its facts
-// are erasedKeys.
+// StatusKeys is the Status of an EventErasure that names keys that are about to be destroyed.
 const StatusKeys = "keys"
 
-// erasedKeys holds the facts of an EventErasure with StatusKeys.
+// erasedKeys has the facts of an EventErasure with StatusKeys.
 type erasedKeys struct {
 	Keys []string `json:"keys"`
 }
@@ -24,8 +23,8 @@ type erasedKeys struct {
 // namedAtOnce sets how many keys one entry names.
 const namedAtOnce = 500
 
-// announce has the keys recorded that are about to be destroyed. Without that entry their loss would look
-// like that of keys which somebody else has destroyed, so nothing is destroyed if it cannot be written.
+// announce records the keys that are about to be destroyed. Without that entry their loss would look like keys that
+// somebody else destroyed. If the entry cannot be written, nothing is destroyed.
 func (r *Record) announce(ids []string) error {
 	if r.Erasing == nil {
 		return nil
@@ -84,7 +83,7 @@ func (k *checking) bodies(rows []Row) error {
 	return nil
 }
 
-// keyOf holds whose key it is, by which an erasure finds it, against the entry that it was made for.
+// keyOf compares the owner of a key, by which an erasure finds it, with the entry that it was made for.
 func (k *checking) keyOf(r *Row) {
 	made := r.Execution == "" || r.Kind == string(core.EventRequest)
 	of := k.opener.of[keyIn(r.Chain, keyID(r))]
@@ -131,16 +130,16 @@ func (v *verifier) unaccounted() {
 	}
 }
 
-// Checker represents a Store that can look at what it keeps beside its entries.
+// Checker is a Store that can check its tables apart from the entries.
 type Checker interface {
-	// Check returns in words what is wrong: damage of the file, indexes without some of the entries, tables that
-	// Retort has not made, and a table of chains that does not fit the entries.
+	// Check returns a sentence for each fault: damage of the file, incomplete indexes, unknown tables, and a table of
+	// chains that contradicts the entries.
 	Check(ctx context.Context) ([]string, error)
-	// Standing returns where a chain stands and which of its executions are open, both at the same moment.
+	// Standing returns the head of a chain and its open executions, both at the same moment.
 	Standing(ctx context.Context, chain string) (Head, []string, error)
 }
 
-// tables holds what stores keep beside their entries against the entries.
+// tables checks the stores' other tables against the entries.
 func (v *verifier) tables(ctx context.Context) error {
 	for _, s := range v.record.Stores {
 		c, ok := s.(Checker)
@@ -158,7 +157,7 @@ func (v *verifier) tables(ctx context.Context) error {
 	return nil
 }
 
-// standing holds the owner of a chain and its open executions, as tables say, against its entries.
+// standing compares the owner of a chain and its open executions, as the tables have them, with the entries.
 func (k *checking) standing(ctx context.Context) error {
 	c, ok := k.c.store.(Checker)
 	if !ok || k.foreign || k.unread || k.found {

@@ -33,7 +33,7 @@ func aead(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// sealed returns a text as only who has the key can read it: nonce, then AES-256-GCM.
+// sealed encrypts a text: a nonce, then AES-256-GCM.
 func sealed(c cipher.AEAD, plain []byte, place string) []byte {
 	out := make([]byte, c.NonceSize(), c.NonceSize()+len(plain)+c.Overhead())
 	_, _ = rand.Read(out) // never fails
@@ -48,7 +48,7 @@ func opened(c cipher.AEAD, text []byte, place string) ([]byte, error) {
 	return c.Open(nil, text[:n], text[n:], []byte(place))
 }
 
-// Keys holds those of the person whose record it is. Both are read when they are first needed, and have 32 bytes.
+// Keys provides the owner's keys of the audit log. Each has 32 bytes and is read when first needed.
 type Keys struct {
 	Bodies func() ([]byte, error) // wraps the keys of bodies
 	Codes  func() ([]byte, error) // seals hashes and signs checkpoints; lies where no server can write
@@ -67,7 +67,7 @@ func (k Keys) wrap() (cipher.AEAD, error) {
 	return aead(key)
 }
 
-// codes holds the key of codes, the one that checkpoints are signed with, and the one of digests.
+// codes has the keys for MACs, for signing checkpoints and for digests.
 type codes struct {
 	mac    []byte
 	sign   ed25519.PrivateKey
@@ -91,7 +91,7 @@ func (k Keys) codes() (codes, error) {
 	return codes{mac, ed25519.NewKeyFromSeed(seed), digest}, err
 }
 
-// public returns the key that says who has signed.
+// public returns the public key that verifies signatures.
 func (c codes) public() ed25519.PublicKey { return c.sign.Public().(ed25519.PublicKey) }
 
 // Owner names whose record it is, without telling a key.

@@ -18,7 +18,7 @@ import (
 // Options describes how a record is kept. Keys is needed.
 type Options struct {
 	Keys Keys
-	// Checkpoints is the folder of signed checkpoints. It lies where no server can write.
+	// Checkpoints is the folder of signed checkpoints. Upstream servers cannot write there.
 	Checkpoints string
 	Home        string            // named in checkpoints
 	Every       time.Duration     // between two lines of checkpoints at most; a minute if 0
@@ -26,14 +26,14 @@ type Options struct {
 	// Renew opens another store with an empty chain, for when the first one fails with ErrUnsynced or
 	// ErrGone; nil: then nothing is written any more.
 	Renew func(ctx context.Context) (Store, error)
-	// All has nothing begin that cannot be recorded. Without it programs go on that only
-	// read, as long as what is to be written fits into memory.
+	// All stops everything that cannot be recorded. Without it, programs that only read go on while unwritten entries
+	// fit into memory.
 	All bool
-	// User is the user of the operating system, for entries without a principal; "" is named nowhere.
+	// User is the operating system's user, for entries without a principal. "" leaves it out.
 	User string
 	// Mask takes what must not be recorded out of a text of JSON; nil takes out nothing.
 	Mask func(json []byte) []byte
-	// Seen is told of each event that was taken in; may be nil. It must not wait.
+	// Seen is called for each accepted event. It may be nil, and must not block.
 	Seen func(core.Event)
 	Log  *slog.Logger
 	Now  func() time.Time // time.Now if nil
@@ -89,7 +89,7 @@ type item struct {
 	key     *key // of its body, or of the execution that it opens
 	carries bool // the key is to be written with it
 	opens   bool
-	// continues are executions that began in an earlier chain and are open in this one from now on.
+	// continues lists executions that began in an earlier chain and are open in this one from now on.
 	continues []string
 	closes    bool
 	size      int
@@ -100,9 +100,8 @@ type item struct {
 	err       *core.Error
 }
 
-// Open goes on with the chain of a store. Executions that an engine which has died left open
-// are closed: as outcome_unknown. The error is ErrCut, wrapped, if the chain is not what
-// its checkpoint says; nothing was written then.
+// Open continues the chain of a store. It closes executions that a dead engine left open, as outcome_unknown. It
+// returns ErrCut, wrapped, if the chain contradicts its checkpoint; nothing was written then.
 func Open(ctx context.Context, store Store, o Options) (*Log, error) {
 	l := &Log{store: store, o: o, keys: map[string]*key{}, ended: make(chan struct{})}
 	l.ready.L, l.close = &l.mu, sync.OnceValue(l.end)
@@ -130,10 +129,10 @@ func Open(ctx context.Context, store Store, o Options) (*Log, error) {
 	return l, nil
 }
 
-// ErrCut says that a chain is not what it was.
+// ErrCut means that a chain was changed since its last checkpoint.
 var ErrCut = errors.New("the record is not what it was when it was last written")
 
-// resume finds where the chain stands, and whether it stood there.
+// resume finds the head of the chain and compares it with the checkpoint.
 func (l *Log) resume(ctx context.Context) (err error) {
 	if l.head, err = l.store.Head(ctx); err != nil {
 		return err
@@ -159,7 +158,7 @@ func (l *Log) checkpoints(chain string) checkpoints {
 	return checkpoints{dir: l.o.Checkpoints, chain: chain, home: l.o.Home, sign: l.codes.sign, every: l.o.Every, tell: l.o.Tell}
 }
 
-// tail holds what was written since a checkpoint against it: nobody else can have added to it.
+// tail verifies the entries since the last checkpoint. Only this log can have added them.
 func (l *Log) tail(ctx context.Context, noted Checkpoint) error {
 	var before []byte
 	for r, err := range l.store.Walk(ctx, l.head.Chain, max(noted.Seq, l.head.Base+1, 1)) {
@@ -204,8 +203,8 @@ func (l *Log) Record(e core.Event, durable bool) *core.Error {
 	return refused
 }
 
-// retracted are the kinds that tell what is about to happen: it does not if they could
-// not be written.
+// retracted reports whether entries of a kind announce an action. The action does not happen if the entry cannot be
+// written.
 func retracted(k core.EventKind) bool {
 	return k == core.EventRequest || k == core.EventCall || k == core.EventReveal
 }
@@ -253,7 +252,7 @@ func (l *Log) maskNames(row *Row) {
 	}
 }
 
-// put queues an item. An end is queued as long as anybody writes.
+// put queues an item. Ends of executions are accepted as long as the log is open.
 func (l *Log) put(it *item) *core.Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -326,11 +325,11 @@ func (l *Log) wait(it *item) *core.Error {
 	return it.err
 }
 
-// Close writes what is left, and ends.
+// Close writes the queued entries and the end of the log.
 func (l *Log) Close() error { return l.close() }
 
-// Leave is Close for who has only looked after the chain of another: it does not say that
-// the engine stops.
+// Leave closes the log without an entry about the engine's end. It is for processes that only repaired the chain of
+// another engine.
 func (l *Log) Leave() error {
 	l.leaves.Store(true)
 	return l.close()

@@ -17,7 +17,7 @@ type mark struct {
 	hash [32]byte
 }
 
-// marks holds the checkpoints of a chain, by place.
+// marks holds the checkpoints of a chain by position.
 type marks struct {
 	chain string
 	here  bool // the chain is of this home
@@ -32,8 +32,7 @@ func (m *marks) last() mark {
 	return m.all[len(m.all)-1]
 }
 
-// differs reports whether a checkpoint saw something else in the place of a row. Rows
-// come in order.
+// differs reports whether a checkpoint contradicts a row. Rows must come in order.
 func (m *marks) differs(r *Row) (yes bool) {
 	for ; m.at < len(m.all) && m.all[m.at].seq <= r.Seq; m.at++ {
 		yes = yes || m.all[m.at].seq == r.Seq && string(m.all[m.at].hash[:]) != string(r.Hash)
@@ -74,7 +73,7 @@ func (v *verifier) markAll(path string, all iter.Seq2[Checkpoint, error]) {
 	}
 }
 
-// mark takes a checkpoint in that is what it should be.
+// mark adds a checkpoint if it is valid.
 func (v *verifier) mark(path string, c Checkpoint, err error) {
 	of := ""
 	if path != "" {

@@ -19,7 +19,7 @@ type source struct {
 	err  error
 }
 
-// advance goes to the next row; false if there is none.
+// advance moves to the next row. It returns false at the end.
 func (s *source) advance() bool {
 	if s.next == nil {
 		s.next, s.stop = iter.Pull2(s.open())
@@ -70,8 +70,7 @@ func (r *Record) merged(ctx context.Context, f Filter) iter.Seq2[Row, error] {
 	}
 }
 
-// newestOf returns the source whose turn it is: of those that may have the newest row, one that was not opened yet
-// comes first.
+// newestOf returns the source to read next: of those that may have the newest row, an unopened one comes first.
 func newestOf(sources []*source) int {
 	best := 0
 	for i, s := range sources {

@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// Query asks for entries.
+// Query selects entries.
 type Query struct {
 	Filter        // but Before, Limit and Bare
 	Text   string // that an entry has, in whatever case, in its fields, its facts or its body
@@ -34,7 +34,7 @@ const (
 	keptKeys  = 1024
 )
 
-// Find gives a page of entries. The error of a cursor that is none is invalid_arguments.
+// Find returns a page of entries. An invalid cursor is an error of the kind invalid_arguments.
 func (r *Record) Find(ctx context.Context, q Query) (Page, error) {
 	if q.Limit <= 0 {
 		q.Limit = pageSize
@@ -79,8 +79,8 @@ func placeFrom(cursor string) (*Place, error) {
 	return p, nil
 }
 
-// Entries streams what fits, newest first, with bodies opened. few is how many will be asked for, if that is known,
-// else 0. What could not be read is told once in warnings.
+// Entries streams matching entries, newest first, with decrypted bodies. few is the expected number of entries, or 0.
+// Parts that could not be read are added to warnings once.
 func (r *Record) Entries(ctx context.Context, f Filter, text string, few int, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		defer r.warn(warnings)
@@ -96,8 +96,7 @@ func (r *Record) Entries(ctx context.Context, f Filter, text string, few int, wa
 	}
 }
 
-// stream gives entries with their bodies of rows that come in whatever order; false if no
-// more are wanted, or after an error.
+// stream yields the entries of rows, with their bodies. It returns false after an error, or if no more are wanted.
 func (o *opener) stream(rows iter.Seq2[Row, error], text string, size int, yield func(Entry, error) bool) bool {
 	give := func(rows []Row) bool {
 		entries, err := o.entries(rows)
@@ -167,7 +166,8 @@ func (o *opener) entries(rows []Row) ([]Entry, error) {
 	return all, nil
 }
 
-// body returns what is sealed in a row. A key that opens nothing is one that came after the one that was destroyed.
+// body returns the decrypted body of a row. If a key does not fit, the original key was destroyed and this one came
+// later.
 func (o *opener) body(r *Row) (body json.RawMessage, erased bool) {
 	if len(r.Body) == 0 || o.wrap == nil {
 		return nil, false
@@ -213,7 +213,7 @@ func (o *opener) load(rows []Row) error {
 	return nil
 }
 
-// keyIn names a key of a chain: an execution that goes on in another chain has another key there.
+// keyIn names a key of a chain. An execution that goes on in another chain has another key there.
 func keyIn(chain, id string) string { return chain + "\x00" + id }
 
 // read reads keys of a chain.

@@ -13,8 +13,8 @@ import (
 	"retort/internal/core"
 )
 
-// Record represents a record as those see it who read it, prove it, or erase of it: the chains of all stores of a
-// home, with their archives. It works while engines write them.
+// Record is an audit log for readers: the chains of all stores of a data directory, with their archives. It reads,
+// verifies and erases, also while engines write.
 type Record struct {
 	Stores      []Store
 	Archives    string // folder
@@ -22,7 +22,7 @@ type Record struct {
 	Home        string // as it is named in checkpoints
 	Keys        Keys   // either may fail: then less is read, or proved
 
-	// Erasing records, durably, which keys are about to be destroyed; nil: nobody is told.
+	// Erasing durably records the keys that are about to be destroyed. It may be nil.
 	Erasing func(e core.Event) error
 
 	unread  unread
@@ -38,7 +38,7 @@ type chain struct {
 	shared bool  // its store has others, which may be other persons'
 }
 
-// chains returns all that are in stores or in archives, by name.
+// chains returns all chains in stores or archives, by name.
 func (r *Record) chains(ctx context.Context) ([]*chain, error) {
 	found := map[string]*chain{}
 	for _, s := range r.Stores {
@@ -84,8 +84,8 @@ type damaged struct {
 func (d *damaged) Error() string { return d.err.Error() }
 func (d *damaged) Unwrap() error { return d.err }
 
-// walk gives the rows of a chain in their order, from a sequence number on: those of archives, then those
-// of the store. After a *damaged it goes on behind that archive. seals is told of each seal that was read, may be nil.
+// walk yields the rows of a chain in order, beginning at next: those of archives, then those of the store. After a
+// *damaged error it continues behind that archive. seals is called for each seal read; it may be nil.
 func (r *Record) walk(ctx context.Context, c *chain, next int64, seals func(Seal)) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for moved := true; moved; {
@@ -124,7 +124,8 @@ func (r *Record) covering(chain string, seq int64) (archive, bool, error) {
 	return archive{}, false, err
 }
 
-// walkArchives gives what archives have from next on, and what is next then. ok is false if no more is wanted.
+// walkArchives yields the rows of archives from next on, and returns the following sequence number. ok is false if no
+// more are wanted.
 func (r *Record) walkArchives(chain string, next int64, seals func(Seal), yield func(Row, error) bool) (_ int64, ok bool) {
 	for {
 		a, there, err := r.covering(chain, next)

@@ -12,17 +12,16 @@ import (
 )
 
 var (
-	// ErrUnsynced is the cause of an error of a store whose file could not be synced to its disk. What the
-	// file seems to hold afterwards may be in the page cache only, and a later sync that succeeds proves
-	// nothing, so neither Head nor a second attempt is believed.
+	// ErrUnsynced is the cause of a store's error if its file could not be synced to disk. What the file contains
+	// afterwards may exist only in the page cache, and a later successful sync proves nothing. So neither Head nor a
+	// second attempt is trusted.
 	ErrUnsynced = errors.New("the disk did not confirm that it was written")
-	// ErrGone is the cause of an error of a store whose file was deleted or replaced while it was open:
-	// what is written goes into a file that nobody can find.
+	// ErrGone is the cause of a store's error if its file was deleted or replaced while it was open: what is written
+	// goes into a file without a name.
 	ErrGone = errors.New("its file was deleted or replaced while it was open")
 )
 
-// StatusLost is the Status of an EventGap that begins a chain in the place of one whose file cannot be
-// relied on any more.
+// StatusLost is the Status of an EventGap that begins a chain in place of one whose file is unreliable.
 const StatusLost = "lost"
 
 // continued holds the facts of an EventGap with StatusLost.
@@ -43,8 +42,8 @@ func (l *Log) place() (Store, string) {
 	return l.store, l.head.Chain
 }
 
-// renew goes on with a new chain in another store. What is queued moves there. On error nothing has
-// changed, and nothing is written until a later attempt succeeds.
+// renew continues in a new chain of another store, and moves the queue there. On error nothing has changed, and
+// nothing is written until a later attempt succeeds.
 func (l *Log) renew() *core.Error {
 	if l.o.Renew == nil {
 		return core.AsError(l.lost)
@@ -87,7 +86,7 @@ func (l *Log) another(ctx context.Context) (Store, Head, error) {
 	return store, head, nil
 }
 
-// move has everything written to a new chain from now on, and returns the store of the old one.
+// move writes everything to a new chain from now on, and returns the store of the old one.
 func (l *Log) move(store Store, head Head, cause error) (old Store) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

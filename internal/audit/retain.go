@@ -23,7 +23,7 @@ type Policy struct {
 	Archives time.Duration // from the newest entry of one on; then it is deleted
 }
 
-// Retained describes what became of old entries.
+// Retained counts what happened to old entries.
 type Retained struct {
 	Archived int64 // entries
 	Deleted  int64 // entries, in archives that were deleted
@@ -36,10 +36,9 @@ const (
 	newestRows   = 1_000    // stay in the store, however large it is
 )
 
-// Retain moves old entries of the log's chain into archives, and deletes old archives of it.
-// While the clock has jumped since the last time, nothing counts as old.
-// Killed at whatever point it goes on the next time, and nothing is lost or there twice. It
-// runs beside those who record.
+// Retain moves old entries of the log's chain into archives, and deletes old archives. If the clock has jumped since
+// the last run, it treats nothing as old. If it is killed, the next run continues; nothing is lost or duplicated. It
+// may run while entries are written.
 func (l *Log) Retain(ctx context.Context, p Policy) (Retained, error) {
 	k := &keeper{Log: l, p: p, now: l.o.Now()}
 	k.store, k.chain = l.place()
@@ -118,7 +117,7 @@ func (k *keeper) clean() {
 	}
 }
 
-// own returns where the own chain stands.
+// own returns the head of the log's own chain.
 func (k *keeper) own(ctx context.Context) (Head, error) {
 	heads, err := k.store.Chains(ctx)
 	for _, h := range heads {
@@ -256,7 +255,7 @@ func (k *keeper) deleteOld(ctx context.Context) error {
 	return nil
 }
 
-// delete leaves the seal first and removes the file last: killed between, it is done again.
+// delete writes the seal first and removes the archive last, so that an interrupted deletion is repeated.
 func (k *keeper) delete(ctx context.Context, a archive) error {
 	var s Seal
 	var ended []string
@@ -289,7 +288,7 @@ func (k *keeper) delete(ctx context.Context, a archive) error {
 	return syncFolder(k.p.Dir)
 }
 
-// unneeded returns the executions of which the store has nothing.
+// unneeded returns the executions that have no entries in the store.
 func (k *keeper) unneeded(ctx context.Context, ended []string) (ids []string, err error) {
 	for len(ended) > 0 {
 		part := ended[:min(len(ended), 200)]

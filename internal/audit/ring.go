@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// key represents a key that bodies are sealed with. A key that is destroyed in the store while its execution goes on
-// is used until that ends: nobody can read what was sealed with it.
+// key is a key for encrypting bodies. If it is destroyed in the store while its execution goes on, it is used until
+// the execution ends; those bodies can never be read.
 type key struct {
 	Key
 	aead cipher.AEAD
@@ -21,7 +21,7 @@ type key struct {
 	lost bool      // it is never to be there
 }
 
-// reread is for how long the key of a session is used without looking whether it is there.
+// reread is how long the key of a session is used without checking that it still exists.
 const reread = time.Minute
 
 // keyID names the key that the body of a row is sealed with: that of its execution, or

@@ -85,7 +85,7 @@ func (s scanned) Groups(ctx context.Context, f Filter) ([]Group, error) {
 	return all, nil
 }
 
-// newestFirst gives the rows that fit, which come in whatever order, the newest first.
+// newestFirst yields matching rows, which may come in any order, newest first.
 func newestFirst(rows iter.Seq2[Row, error], f Filter) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		order := func(a, b Row) int { return placeOf(&b).compare(placeOf(&a)) }

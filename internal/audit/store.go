@@ -38,7 +38,7 @@ type Key struct {
 	Wrapped   []byte
 }
 
-// Batch describes what is written at once: all of it, or nothing.
+// Batch is written as a whole or not at all.
 type Batch struct {
 	Rows   []Row // of one chain, in order, right after its head
 	Keys   []Key
@@ -46,7 +46,7 @@ type Batch struct {
 	Closed []string
 }
 
-// Head describes where a chain stands. Seq 0 means that it is new.
+// Head is the end of a chain. Seq 0 means that the chain is new.
 type Head struct {
 	Chain string
 	Seq   int64
@@ -67,8 +67,7 @@ type Filter struct {
 	Tool       string
 	Statuses   []string
 	MinRisk    int64
-	// Before is a place in the order that rows are given in, newest first: only what is
-	// older is given.
+	// Before selects rows that come after this place in the order newest first: only older rows match.
 	Before *Place
 	Limit  int  // 0: all
 	Bare   bool // without Facts and Body
@@ -89,29 +88,27 @@ type Group struct {
 	MaxRisk                         int64
 }
 
-// Brief represents a Store that tells of entries without reading all of them.
+// Brief is a Store that can return entries without reading all of their columns.
 type Brief interface {
-	// Brief is Find without Before, with At, Seq, Principal, Status, Micros, Returned and
+	// Brief returns what Find does, without Before, and only with At, Seq, Principal, Status, Micros, Returned and
 	// Avoided of each row.
 	Brief(ctx context.Context, f Filter) ([]Row, error)
 }
 
-// Store keeps rows, durably: what Append has written without an error outlives the loss of
-// power. One that writes has one chain for itself; whoever else opens the same store at the
-// same time gets another chain, or an error that says who has it. It is safe for concurrent
-// use, but Append is called by one at a time.
+// Store keeps rows durably: what Append has written without an error survives a power loss. A store that writes has
+// its own chain. Another writer of the same store at the same time gets another chain, or an error that names the
+// owner. It is safe for concurrent use, but Append calls must not overlap.
 type Store interface {
-	// Head is where the chain stands that this one writes, as it is on disk.
+	// Head returns the end of this store's own chain, as it is on disk.
 	Head(ctx context.Context) (Head, error)
-	// Append writes a batch. It fails as a whole if its first row does not follow the head,
-	// or one of its keys is there already. After another error Head tells whether it was
-	// written: what failed may have been the last step, as with a connection that was lost. An error that
-	// wraps ErrUnsynced or ErrGone is the exception: what Append has written, and whatever Head says
-	// from then on, must not be relied on, and all that writes gives this error.
+	// Append writes a batch. It fails as a whole if its first row does not follow the head, or if one of its keys
+	// exists already. After another error Head tells whether the batch was written: the failure may have come last,
+	// as with a lost connection. An error that wraps ErrUnsynced or ErrGone is different: what Append has written,
+	// and what Head returns from then on, must not be trusted, and every later write returns this error.
 	Append(ctx context.Context, b Batch) error
 	// Open lists the executions of the own chain that were opened and not closed.
 	Open(ctx context.Context) ([]string, error)
-	// Chains lists where all chains stand.
+	// Chains returns the heads of all chains.
 	Chains(ctx context.Context) ([]Head, error)
 	// Find gives rows, newest first.
 	Find(ctx context.Context, f Filter) iter.Seq2[Row, error]
@@ -127,7 +124,7 @@ type Store interface {
 	Forget(ctx context.Context, ids []string) (int, error)
 	// Drop deletes the rows of a chain up to a sequence number; Head.Base is that one then.
 	Drop(ctx context.Context, chain string, upTo int64) error
-	// Size is how many bytes the store takes.
+	// Size returns the size of the store in bytes.
 	Size(ctx context.Context) (int64, error)
 	Close() error
 }

@@ -6,7 +6,7 @@ import (
 	"retort/internal/core"
 )
 
-// stories holds those executions of a chain that have begun and not ended.
+// stories holds the executions of a chain that have begun and not ended.
 type stories struct {
 	whole bool // the chain was read from its beginning
 	open  map[string]*story
@@ -18,7 +18,7 @@ type story struct {
 	calls map[string]int // those that have no answer, by tool
 }
 
-// tell takes the next row, and says what is wrong with it.
+// tell takes the next row and returns what is wrong with it, or "".
 func (s *stories) tell(r *Row) string {
 	if r.Execution == "" {
 		return ""

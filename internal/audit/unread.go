@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// ErrEmpty is the cause of the error of a store that was opened for reading and has nothing in it, as one whose
-// disk was full when it was made.
+// ErrEmpty is the cause of an error if a store that was opened for reading is empty, for instance because the disk
+// was full when it was created.
 var ErrEmpty = errors.New("it has no entries and no tables")
 
 // unread collects what of an audit log could not be read. It is safe for concurrent use.
@@ -28,8 +28,8 @@ func (u *unread) add(err error) {
 	}
 }
 
-// LeaveOut notes that a file of the audit log could not be opened. The others are read nevertheless, and everything
-// that reads them says what is missing.
+// LeaveOut records that a file of the audit log could not be opened. The other files are still read, and every reader
+// reports what is missing.
 func (r *Record) LeaveOut(err error) { r.unread.add(err) }
 
 // Unread returns why files of the audit log, or parts of them, could not be read so far.
@@ -47,7 +47,7 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// passes reports whether reading goes on without a store after an error of it, which is noted.
+// passes records an error of a store, and reports whether reading goes on without it.
 func (r *Record) passes(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
@@ -92,7 +92,7 @@ func (r *Record) Usage(ctx context.Context, s Span, ends bool) (Usage, error) {
 	return Add(ctx, sound, s, ends)
 }
 
-// damages tells of files that could not be read.
+// damages reports files that could not be read.
 func (v *verifier) damages() {
 	for _, err := range v.record.Unread() {
 		if errors.Is(err, ErrEmpty) {

@@ -36,13 +36,13 @@ type Usage struct {
 	Servers    []ToolUsage      `json:"by_server"`              // the same, without Tool
 	Principals []PersonUsage    `json:"by_principal,omitempty"` // of the newest executions
 	Entries    int64            `json:"entries"`
-	// Sampled is how many of the newest executions Duration and Principals are of, and
-	// HitsOf the same for CacheHits; 0 if they are of all.
+	// Sampled is the number of newest executions that Duration and Principals cover, and HitsOf the same for
+	// CacheHits. 0 means all.
 	Sampled int `json:"sampled,omitempty"`
 	HitsOf  int `json:"cache_hits_of,omitempty"`
 }
 
-// Quantiles holds of how long executions took, with waiting for persons.
+// Quantiles has the durations of executions, with the time spent waiting for people.
 type Quantiles struct {
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
@@ -162,7 +162,7 @@ func (a *adding) call(g Group, day *DayUsage) {
 	}
 }
 
-// failed reports whether calls have come back as errors. Without a status they are on their way.
+// failed reports whether calls returned errors. Calls without a status are still in progress.
 func failed(g Group) bool { return g.Status != "" && g.Status != string(core.StatusOK) }
 
 func (t *ToolUsage) add(g Group) {
@@ -212,7 +212,7 @@ func (a *adding) ends(ctx context.Context, stores []Store, f Filter) error {
 	return nil
 }
 
-// briefly returns what is needed of rows.
+// briefly returns the rows that match f, only with the columns that usage needs.
 func briefly(ctx context.Context, store Store, f Filter) ([]Row, error) {
 	if b, ok := store.(Brief); ok {
 		return b.Brief(ctx, f)
@@ -297,7 +297,7 @@ func (a *adding) sum() Usage {
 	return u
 }
 
-// busiest has what was called most first.
+// busiest returns the tools, the most frequently called first.
 func busiest(usage iter.Seq[*ToolUsage]) []ToolUsage {
 	all := []ToolUsage{}
 	for t := range usage {

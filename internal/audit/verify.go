@@ -36,7 +36,7 @@ type Finding struct {
 	Says  string `json:"says"`
 }
 
-// Verdict describes what became of looking at everything.
+// Verdict is the result of verifying an audit log.
 type Verdict struct {
 	OK          bool           `json:"ok"`
 	Entries     int64          `json:"entries"`
@@ -60,7 +60,7 @@ type ChainVerdict struct {
 	Foreign bool      `json:"foreign,omitempty"` // another person's, so that its codes were not checked
 }
 
-// VerifyOptions say against what a record is held besides itself.
+// VerifyOptions names external evidence to compare the audit log with: saved checkpoints and a public key.
 type VerifyOptions struct {
 	Checkpoints []string          // files with checkpoints that were kept elsewhere
 	Key         ed25519.PublicKey // that checkpoints are signed with, for who has not the person's own key
@@ -72,8 +72,8 @@ const (
 	jobRows     = 512
 )
 
-// Verify recomputes everything that can be proved of a record. The error says that it
-// could not be read; what is wrong with it is in the verdict.
+// Verify recomputes everything that can be proved about the audit log. The error means that it could not be read.
+// What is wrong with it is in the verdict.
 func (r *Record) Verify(ctx context.Context, o VerifyOptions) (Verdict, error) {
 	v := &verifier{record: r, o: o, keyless: keyless{lost: map[string]lostKey{}, erased: map[string]int64{}}}
 	var err error
@@ -187,7 +187,7 @@ func (v *verifier) chain(ctx context.Context, c *chain) error {
 	return nil
 }
 
-// walk has rows looked at by others, and puts together in order what they find.
+// walk has batches of rows hashed in parallel, and judges the results in order.
 func (k *checking) walk(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -217,7 +217,7 @@ func (k *checking) walk(ctx context.Context) error {
 	return failed
 }
 
-// job represents a number of rows of which each is held against the one before.
+// job is a batch of rows, each of which is compared with the one before.
 type job struct {
 	rows   []Row
 	before []byte // the hash before the first
@@ -284,7 +284,7 @@ func (k *checking) read(ctx context.Context, work, ordered chan<- *job) {
 	send(nil)
 }
 
-// broken is about an error in the place of rows.
+// broken handles an error that occurred in place of rows.
 func (k *checking) broken(ctx context.Context, err error) error {
 	var d *damaged
 	if !errors.As(err, &d) {
@@ -299,7 +299,7 @@ func (k *checking) broken(ctx context.Context, err error) error {
 	return nil
 }
 
-// take goes through the rows of a job in order.
+// take judges the rows of a batch in order.
 func (k *checking) take(ctx context.Context, j *job) error {
 	if j.seal != nil {
 		k.seal(*j.seal)
@@ -370,8 +370,8 @@ func (k *checking) goesOn(r *Row) {
 	k.note("chain %s goes on in the place of chain %.40s (%s): of that chain %d entries are known to be written, and later entries there may be of calls that were not sent", r.Chain, c.Chain, c.Cause, c.Entries)
 }
 
-// strange reports whether a chain of a store that many share is somebody else's: no
-// checkpoint of this person knows it, and nothing in it has their code.
+// strange reports whether a chain of a shared store belongs to another owner: no checkpoint of this owner names it,
+// and none of its MACs was made with this owner's key.
 func (k *checking) strange(r *Row) bool {
 	if !k.foreign && k.c.shared && k.out.Entries == 0 && k.out.Last == 0 && len(k.marks.all) == 0 {
 		k.foreign = true
@@ -381,7 +381,7 @@ func (k *checking) strange(r *Row) bool {
 	return k.foreign
 }
 
-// bad is told of what does not hold. Of a chain, the first counts: what follows may follow from it.
+// bad records a fault. Only the first of a chain counts, because later faults may follow from it.
 func (k *checking) bad(seq int64, what, says string) {
 	if k.found {
 		return
@@ -396,7 +396,7 @@ func (k *checking) gap(seq int64) {
 	k.bad(k.next, Deleted, fmt.Sprintf("entries %d to %d of chain %s are missing", k.next, seq-1, k.c.Chain))
 }
 
-// forged is about an entry that follows, but that nobody with the key has written.
+// forged handles an entry that follows the one before but whose MAC was not made with the key.
 func (k *checking) forged(ctx context.Context, r *Row) error {
 	switch {
 	case k.found:
@@ -415,7 +415,7 @@ func (k *checking) forged(ctx context.Context, r *Row) error {
 	return nil
 }
 
-// seal holds the seal of an archive, or of one that was deleted, against its rows and the key.
+// seal compares the seal of an archive, or of a deleted one, with its rows and the key.
 func (k *checking) seal(s Seal) {
 	switch before := hexadecimal(k.before); {
 	case !s.holds(k.signer):

@@ -9,14 +9,14 @@ import (
 	"retort/internal/core"
 )
 
-// sent represents a batch of which it is not known whether it was written.
+// sent is a batch that may or may not have been written.
 type sent struct {
 	items []*item
 	seq   int64 // of its last row
 	hash  []byte
 }
 
-// write is the one who writes: everything that is queued at once, until the log is closed.
+// write is the writing goroutine: it writes everything in the queue at once, until the log is closed.
 func (l *Log) write() {
 	defer close(l.ended)
 	for {
@@ -44,7 +44,7 @@ func (l *Log) write() {
 	}
 }
 
-// next waits for items, and a little longer for more if nobody waits for these.
+// next waits for items, and a little longer for more if no caller waits for these.
 func (l *Log) next() []*item {
 	l.mu.Lock()
 	for len(l.queue) == 0 && !l.closed {
@@ -65,7 +65,7 @@ func (l *Log) next() []*item {
 	return batch
 }
 
-// pause waits, less if somebody else does.
+// pause waits for d, or less if a caller waits.
 func (l *Log) pause(d time.Duration) {
 	timer := time.AfterFunc(d, func() {
 		l.mu.Lock()
@@ -81,8 +81,8 @@ func (l *Log) pause(d time.Duration) {
 	}
 }
 
-// rest waits after a failure, less if somebody waits. It reports false if the log is closed:
-// what is not written then is lost.
+// rest waits after a failure, or less if a caller waits. It returns false if the log is closed; unwritten entries are
+// lost then.
 func (l *Log) rest(d time.Duration) bool {
 	l.mu.Lock()
 	closed := l.closed
@@ -161,8 +161,8 @@ func (l *Log) written() (bool, *core.Error) {
 		WithHint("somebody else writes to it, or has put an old copy in its place: retort audit verify says more. Then start the engine anew")
 }
 
-// clear finds out what became of a batch of which that is not known. Nothing can be written
-// before: it might follow, or not.
+// clear finds out whether an uncertain batch was written. Nothing can be written before: it might or might not follow
+// that batch.
 func (l *Log) clear() *core.Error {
 	if l.lost != nil {
 		return l.renew()
@@ -192,7 +192,7 @@ func (l *Log) clear() *core.Error {
 	return nil
 }
 
-// undo tells of something that is in the record that it did not happen.
+// undo returns an entry which says that a recorded action did not happen.
 func undo(it *item) *item {
 	e := core.Event{
 		Kind: core.EventRefusal, At: time.Unix(0, it.row.At), Execution: it.row.Execution, Session: it.row.Session, Principal: it.row.Principal,
@@ -213,7 +213,7 @@ func (l *Log) reached(seq int64, hash []byte) {
 	l.mu.Unlock()
 }
 
-// note writes a checkpoint of where the chain stands.
+// note writes a checkpoint of the chain's end.
 func (l *Log) note(end bool) {
 	if l.head.Seq == 0 || l.o.Checkpoints == "" {
 		return
@@ -225,7 +225,8 @@ func (l *Log) note(end bool) {
 	l.points.failed = err != nil
 }
 
-// settle tells those who wait. What could not be written stays, but for what must not happen now.
+// settle answers the callers that wait for a batch. Unwritten entries stay in the queue, except those of actions that
+// must not happen now.
 func (l *Log) settle(batch []*item, err *core.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -241,7 +242,7 @@ func (l *Log) settle(batch []*item, err *core.Error) {
 	l.healed()
 }
 
-// done is about an item that is on disk.
+// done handles an item that is durable.
 func (l *Log) done(it *item) {
 	it.settled = true
 	l.size -= it.size
@@ -253,7 +254,7 @@ func (l *Log) done(it *item) {
 	}
 }
 
-// fail answers all who wait, and takes back what does not happen therefore.
+// fail answers all waiting callers with an error, and takes back the entries of actions that do not happen.
 func (l *Log) fail(err *core.Error) {
 	if l.failed == nil {
 		l.since = l.o.Now()
@@ -285,8 +286,7 @@ func (l *Log) fail(err *core.Error) {
 	}
 }
 
-// carry has the first item that needs a key bring it along. If there is none yet, the
-// next one will.
+// carry attaches a key to the first queued item that needs it. If there is none, the next such item brings it.
 func carry(queue []*item, k *key) {
 	for _, it := range queue {
 		if it.key == k && it.row.Body != nil {
@@ -296,7 +296,7 @@ func carry(queue []*item, k *key) {
 	}
 }
 
-// healed notes that writing goes on.
+// healed records that writing works again.
 func (l *Log) healed() {
 	if l.failed == nil {
 		return

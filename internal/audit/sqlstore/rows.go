@@ -202,11 +202,11 @@ func (s *store) page(ctx context.Context, q *query, lead int, before *audit.Plac
 	return all, nil
 }
 
-// few is up to how many rows are counted to find out which condition has the fewest.
+// few is the number of rows up to which conditions are counted, to find the one with the fewest.
 const few = 4096
 
-// lead returns the condition that the fewest rows fit, as far as that can be told quickly; -1 if there are none. Its
-// index is read, and the others are checked on what stands there.
+// lead returns the condition that the fewest rows match, as far as that can be found quickly, or -1. Its index is
+// read, and the other conditions are checked on the rows.
 func (s *store) lead(ctx context.Context, q *query) (lead int, err error) {
 	able := q.indexed()
 	if able < 2 {

@@ -26,8 +26,7 @@ func steps(dialect string) (all []string) {
 	}
 }
 
-// migrate brings a database to the newest version, in a transaction that keeps others from doing
-// the same.
+// migrate brings a database to the newest schema, in a transaction that keeps other processes from doing the same.
 func migrate(ctx context.Context, c *sql.Conn, name string, steps []string) error {
 	if _, err := c.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS version (version INTEGER NOT NULL)"); err != nil {
 		return err
