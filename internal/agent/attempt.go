@@ -27,7 +27,7 @@ func (w *work) attempts(ctx context.Context) core.Outcome {
 		}
 		if w.attempt >= w.options.Attempts {
 			return w.refused(core.Errorf(core.KindRuntime, "orchestrator", "the model has written no program in %d attempts: %s", w.attempt, missing).
-				WithHint("say the task more precisely, or use a model that writes programs"))
+				WithHint("describe the task more precisely, or use a model that writes programs"))
 		}
 		if refused := w.mend(templates.RepairData{Message: missing}, reply.Text); refused != nil {
 			return w.refused(refused)
@@ -91,7 +91,7 @@ func (w *work) ask() (model.Prompt, *core.Error) {
 	}
 	left := w.options.Tokens - w.use.InputTokens - w.use.OutputTokens - w.sizeOf(p)
 	if p.MaxTokens = min(w.options.MaxTokens, left); p.MaxTokens < leastAnswer {
-		return p, core.Errorf(core.KindLimit, "orchestrator", "the task has used %d tokens of the model, and another attempt would be more than %d", w.use.InputTokens+w.use.OutputTokens, w.options.Tokens).
+		return p, core.Errorf(core.KindLimit, "orchestrator", "the task has used %d tokens of the model, and another attempt would exceed the limit of %d", w.use.InputTokens+w.use.OutputTokens, w.options.Tokens).
 			WithHint("orchestrator.tokens in retort.yaml allows more")
 	}
 	return p, nil
@@ -137,7 +137,7 @@ func (w *work) after(ctx context.Context, o core.Outcome) core.Outcome {
 		return w.report(o)
 	}
 	if w.attempt >= w.options.Attempts {
-		o.Warnings = append(o.Warnings, fmt.Sprintf("the model has tried it %d times", w.attempt))
+		o.Warnings = append(o.Warnings, fmt.Sprintf("the model has tried %d times", w.attempt))
 		return w.report(o)
 	}
 	if refused := w.mend(w.diagnosis(ctx, o), w.code); refused != nil {
@@ -145,7 +145,7 @@ func (w *work) after(ctx context.Context, o core.Outcome) core.Outcome {
 	}
 	next := w.attempts(ctx)
 	if next.ExecutionID == w.id { // no other program has run: what there is is of this one
-		o.Warnings = append(o.Warnings, "it could not be mended: "+next.Error.Message)
+		o.Warnings = append(o.Warnings, "it could not be repaired: "+next.Error.Message)
 		return w.report(o)
 	}
 	return next

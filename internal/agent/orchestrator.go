@@ -165,13 +165,13 @@ func (w *work) check() *core.Error {
 	var inputs map[string]json.RawMessage
 	switch t := w.task; {
 	case strings.TrimSpace(t.Description) == "" && t.Code == "":
-		return wrong("there is no task").WithHint("say in words what is to be done")
+		return wrong("there is no task").WithHint("describe in words what is to be done")
 	case len(t.Description) > maxDescription:
-		return wrong("the task has more than %d KB", maxDescription>>10).WithHint("put what is large into inputs, or into a file of the workspace")
+		return wrong("the task has more than %d KB", maxDescription>>10).WithHint("put large data into inputs, or into a file of the workspace")
 	case len(t.Inputs) > maxInputs:
 		return wrong("inputs have more than %d KB", maxInputs>>10).WithHint("write them into a file of the workspace, and name that")
 	case len(t.Inputs) > 0 && (json.Unmarshal(t.Inputs, &inputs) != nil || inputs == nil):
-		return wrong("inputs are no JSON object")
+		return wrong("inputs are not a JSON object")
 	case len(t.RequiredTools) > maxRequired:
 		return wrong("more than %d tools and servers are required", maxRequired)
 	case !slices.Contains([]core.Language{core.TypeScript, core.JavaScript, core.Python}, t.Language):

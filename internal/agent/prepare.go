@@ -174,8 +174,8 @@ func (w *work) skeleton(ctx context.Context) (string, *core.Error) {
 	}
 	req := core.Request{Session: w.task.Session, Language: w.task.Language, Code: text, Only: w.only}
 	if refused := w.Runner.Judge(ctx, req); refused != nil {
-		return "", core.Errorf(core.KindInternal, "orchestrator", "the skeleton does not pass the gate: %s (line %d)", refused.Message, refused.Line).
-			WithHint("if .retort/templates has %s, mend it", name)
+		return "", core.Errorf(core.KindInternal, "orchestrator", "the skeleton does not pass the checks: %s (line %d)", refused.Message, refused.Line).
+			WithHint("if .retort/templates has %s, fix it", name)
 	}
 	return strings.TrimSpace(text) + "\n", nil
 }

@@ -113,7 +113,7 @@ func (c *Chooser) choose(name string, s Spec) (Backend, *core.Error) {
 	}
 	if c.standard != Auto && strengths[name] < strengths[c.standard] {
 		return nil, core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the settings say sandboxMode: %s, and the %s sandbox is weaker", c.standard, name).
-			WithHint("leave the sandbox open; only the settings can choose a weaker one")
+			WithHint("name no sandbox; only the settings can choose a weaker one")
 	}
 	for _, b := range c.backends {
 		have := b.Capabilities()
@@ -160,10 +160,10 @@ func (c *Chooser) weakest(s Spec) (Backend, *core.Error) {
 
 // unproxied returns the error for a program that needs the network in a sandbox without one.
 func (c *Chooser) unproxied(name string, s Spec) *core.Error {
-	e := core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the program reaches for the network, and in the %s sandbox %s has none", name, s.Runtime)
+	e := core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the program uses the network, and in the %s sandbox %s has none", name, s.Runtime)
 	const other = "write it in TypeScript, whose fetch reaches the allowed domains from every sandbox, or find a tool that does it (search_tools)"
 	if s.Floor.Strength > Process {
-		return e.WithHint("%s; it needs so strong a sandbox since %s", other, s.Floor.Why)
+		return e.WithHint("%s; it needs such a strong sandbox because %s", other, s.Floor.Why)
 	}
 	for _, have := range c.Capabilities() {
 		if have.Proxies && have.able(s) {
@@ -190,13 +190,13 @@ func (c *Chooser) tooWeak(s Spec) *core.Error {
 	default:
 		return core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "no sandbox here can run %s", s.Runtime).WithHint("%s", c.offer(s.Runtime))
 	}
-	e := core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the program needs %s to run %s, since %s", need, s.Runtime, s.Floor.Why)
+	e := core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the program needs %s to run %s, because %s", need, s.Runtime, s.Floor.Why)
 	for _, have := range c.Capabilities() {
 		if strengths[have.Name] >= s.Floor.Strength && have.Unavailable != nil {
 			return e.WithHint("%s: %s. %s", have.Name, have.Unavailable.Message, have.Unavailable.Hint)
 		}
 	}
-	return e.WithHint("this machine has none: the person can set one up (retort doctor), or choose another sandboxMode")
+	return e.WithHint("this machine has none: the user can set one up (see retort doctor) or choose another sandboxMode")
 }
 
 // offer returns a hint that lists what could be requested instead.
@@ -213,7 +213,7 @@ func (c *Chooser) offer(runtime string) string {
 	}
 	switch {
 	case len(able) > 0:
-		return "this machine can run " + runtime + " in: " + strings.Join(able, ", ") + "; ask for that, or leave the sandbox open"
+		return "this machine can run " + runtime + " in: " + strings.Join(able, ", ") + "; ask for one of these, or name no sandbox"
 	case len(others) > 0:
 		return "this machine has: " + strings.Join(others, ", ")
 	}

@@ -37,8 +37,8 @@ func TestChooser(t *testing.T) {
 		{"vm", "python", "vm"},
 		{"auto", "quickjs", "process"}, // to ask for it changes nothing
 		{"docker", "quickjs", "no daemon | start it"},
-		{"remote", "quickjs", "there is no remote sandbox here | this machine can run quickjs in: process, vm; ask for that, or leave the sandbox open"},
-		{"process", "python", "the process sandbox cannot run python | this machine can run python in: vm; ask for that, or leave the sandbox open"},
+		{"remote", "quickjs", "there is no remote sandbox here | this machine can run quickjs in: process, vm; ask for one of these, or name no sandbox"},
+		{"process", "python", "the process sandbox cannot run python | this machine can run python in: vm; ask for one of these, or name no sandbox"},
 	} {
 		prepared = ""
 		_, err := c.Prepare(t.Context(), test.name, Spec{Runtime: test.runtime})

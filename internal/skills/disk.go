@@ -80,7 +80,7 @@ func readPair(root *os.Root, dir string) (text, error) {
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
-	return text{}, core.Errorf(core.KindInternal, "skills", "the skill %s is being written all the time", dir)
+	return text{}, core.Errorf(core.KindInternal, "skills", "the skill %s keeps changing while it is read", dir)
 }
 
 func readFiles(root *os.Root, dir string) (t text, err error) {
@@ -135,7 +135,7 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 			return nil, err
 		}
 		if !info.Mode().IsRegular() {
-			return nil, core.Errorf(core.KindPolicy, "skills", "%s is no plain file; links are not followed", name)
+			return nil, core.Errorf(core.KindPolicy, "skills", "%s is not a regular file; links are not followed", name)
 		}
 		f, err := seal.OpenIn(root, name, os.O_RDONLY, 0)
 		if err != nil {
@@ -172,7 +172,7 @@ func readFile(root *os.Root, name string, most int64) (string, error) {
 func isFolder(root *os.Root, name string) error {
 	info, err := root.Lstat(name)
 	if err == nil && !info.IsDir() {
-		err = core.Errorf(core.KindPolicy, "skills", "%s is no folder; links are not followed", name)
+		err = core.Errorf(core.KindPolicy, "skills", "%s is not a folder; links are not followed", name)
 	}
 	return err
 }

@@ -204,7 +204,7 @@ func phrasesOf(v any) []string {
 func (d Document) render(s core.Skill, words Words) (string, error) {
 	tags := slices.Compact(slices.Sorted(slices.Values(d.Tags)))
 	if len(tags) > maxTags {
-		return "", core.Errorf(core.KindInvalidArguments, "skills", "%d tags are more than a skill has (%d)", len(tags), maxTags)
+		return "", core.Errorf(core.KindInvalidArguments, "skills", "%d tags are more than a skill can have (%d)", len(tags), maxTags)
 	}
 	fields := yaml.MapSlice{{Key: "name", Value: s.Name}, {Key: "description", Value: d.Description}}
 	if len(tags) > 0 {

@@ -73,7 +73,7 @@ func (s *Store) place(o Origin) (Place, error) {
 			return p, nil
 		}
 	}
-	return Place{}, core.Errorf(core.KindInvalidArguments, "skills", "there is no place for skills here").WithHint("the settings need a home: --home DIR")
+	return Place{}, core.Errorf(core.KindInvalidArguments, "skills", "there is no place for skills here").WithHint("name a data directory: --home DIR")
 }
 
 func (p Place) save(name string, t text, expected *string) (Saved, error) {
@@ -126,7 +126,7 @@ func (p Place) save(name string, t text, expected *string) (Saved, error) {
 
 // errReplaced returns the error for a save that is based on an older version of the skill than the current one.
 func errReplaced(name string) *core.Error {
-	return core.Errorf(core.KindPolicy, "skills", "the skill %s was changed meanwhile", name).WithHint("read the skill again, and save your change to it")
+	return core.Errorf(core.KindPolicy, "skills", "the skill %s was changed in the meantime", name).WithHint("read the skill again, and save your change to it")
 }
 
 // ignored lists the files that belong to a machine and not to a project, as a .gitignore.

@@ -275,7 +275,7 @@ func (p Place) readVersion(current Skill, version string) (Skill, error) {
 func (p Place) skill(name string, t text) (Skill, error) {
 	doc, err := parseDocument(t.document)
 	if err != nil {
-		return Skill{}, core.Errorf(core.KindSyntax, "skills", "the skill %s: SKILL.md: %v", name, err).WithHint("mend the file, or save the skill again")
+		return Skill{}, core.Errorf(core.KindSyntax, "skills", "the skill %s: SKILL.md: %v", name, err).WithHint("fix the file, or save the skill again")
 	}
 	return Skill{
 		Skill:    core.Skill{Name: name, Language: t.language(), Code: t.code, Version: t.version()},

@@ -97,7 +97,7 @@ func (w *Workspace) change(name string) (done func(), err error) {
 
 func (w *Workspace) busy(name string, err error) error {
 	return failed(name, "EBUSY", "what the workspace uses cannot be counted: %v", err).
-		WithHint("another engine may use the same session; try again, and see that the disk has room")
+		WithHint("another engine may use the same session; try again, and check that the disk has free space")
 }
 
 // begin sets w.used to the usage of all engines. The caller must hold mu.

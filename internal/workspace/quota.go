@@ -66,7 +66,7 @@ func (w *Workspace) room(name string, more usage) error {
 	}
 	if more.entries > 0 && w.used.entries+more.entries > maxEntries {
 		return failed(name, "EDQUOT", "the workspace has %d files and folders, at most %d are allowed", w.used.entries, maxEntries).
-			WithHint("remove files, or put more into each of them")
+			WithHint("remove files, or put more data into each of them")
 	}
 	return nil
 }

@@ -107,11 +107,11 @@ func (s *State) Keys() ([]string, error) {
 // Set sets a key to a value, which must be valid JSON.
 func (s *State) Set(key string, value json.RawMessage) error {
 	if key == "" || len(key) > maxStateKey {
-		return core.Errorf(core.KindInvalidArguments, "state.set", "a key has between 1 and %d bytes, this one has %d", maxStateKey, len(key))
+		return core.Errorf(core.KindInvalidArguments, "state.set", "a key must have between 1 and %d bytes, and this one has %d", maxStateKey, len(key))
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, value); err != nil {
-		return core.Errorf(core.KindInvalidArguments, "state.set", "the value is no JSON: %v", err)
+		return core.Errorf(core.KindInvalidArguments, "state.set", "the value is not JSON: %v", err)
 	}
 	return s.change(func(values map[string]json.RawMessage) error {
 		values[key] = compact.Bytes()
@@ -173,7 +173,7 @@ func (s *State) change(do func(values map[string]json.RawMessage) error) error {
 		return err
 	}
 	if err := s.keep(values); err != nil {
-		return core.Errorf(core.KindInternal, "state.set", "the state could not be written, and is as before: %w", err)
+		return core.Errorf(core.KindInternal, "state.set", "the state could not be written and is unchanged: %w", err)
 	}
 	s.values = values
 	return nil
@@ -211,7 +211,7 @@ func (s *State) refresh() error {
 	}
 	if err != nil {
 		return core.Errorf(core.KindInternal, "state", "the state of this session cannot be read: %w", err).
-			WithHint("nothing was changed; mend or remove %s", filepath.Base(s.path))
+			WithHint("nothing was changed; repair or remove %s", filepath.Base(s.path))
 	}
 	s.stamp = now
 	return nil

@@ -62,10 +62,10 @@ type Endpoint struct {
 func New(o Options) (*Endpoint, *core.Error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, core.Errorf(core.KindInvalidArguments, "model", "model.url is no address such as https://example.com/v1")
+		return nil, core.Errorf(core.KindInvalidArguments, "model", "model.url is not a URL such as https://example.com/v1")
 	}
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		return nil, core.Errorf(core.KindInvalidArguments, "model", "model.url: plain http is for this machine alone, and %s is not", core.Legible(u.Hostname())).
+		return nil, core.Errorf(core.KindInvalidArguments, "model", "model.url: plain http is allowed for this machine only, and %s is another", core.Legible(u.Hostname())).
 			WithHint("use https, or an address such as http://127.0.0.1:11434/v1")
 	}
 	o.Timeout = cmp.Or(o.Timeout, 2*time.Minute)
@@ -119,7 +119,7 @@ func (j judged) dial(ctx context.Context, network, address string) (net.Conn, er
 	for _, a := range found {
 		a = a.Unmap().WithZone("")
 		if a.IsLinkLocalUnicast() || a.IsUnspecified() || a.IsMulticast() || j.local && !a.IsLoopback() {
-			return nil, gone("%s is at %s, where no model is asked", core.Legible(host), a)
+			return nil, gone("%s is at %s, which is not allowed for a model", core.Legible(host), a)
 		}
 		var c net.Conn
 		if c, err = j.next(ctx, network, net.JoinHostPort(a.String(), port)); err == nil {
@@ -165,7 +165,7 @@ func (e *Endpoint) ended(ctx context.Context, failed *core.Error) *core.Error {
 		return core.Errorf(core.KindUpstreamTimeout, "model", "the model has not answered within %s", e.o.Timeout).
 			WithHint("model.timeout in retort.yaml gives it longer; a smaller model is faster")
 	case ctx.Err() != nil:
-		return core.Errorf(core.KindCancelled, "model", "the task was cancelled while the model was asked")
+		return core.Errorf(core.KindCancelled, "model", "the task was cancelled while it waited for the model")
 	}
 	return failed
 }
@@ -210,24 +210,24 @@ func unreachable(err error) *core.Error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	return gone("the endpoint cannot be reached: %v", err).WithHint("look at model.url in retort.yaml, and whether the model is running")
+	return gone("the endpoint cannot be reached: %v", err).WithHint("check model.url in retort.yaml, and that the model is running")
 }
 
 // refused returns the error for a response with an HTTP status other than success.
 func refused(resp *http.Response) *core.Error {
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		return gone("the endpoint redirects, which is not followed: what is asked is for it alone").WithHint("set model.url to the address itself")
+		return gone("the endpoint redirects, which is not followed, because the prompt is meant for it alone").WithHint("set model.url to the address itself")
 	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	said := core.Legible(clipped(errorOf(text), maxSaid))
 	e := gone("the endpoint has answered with HTTP %d: %s", resp.StatusCode, cmp.Or(said, http.StatusText(resp.StatusCode)))
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return e.WithHint("model.key in retort.yaml is not one that it takes")
+		return e.WithHint("the endpoint does not accept model.key in retort.yaml")
 	case http.StatusNotFound:
-		return e.WithHint("look at model.url and model.model in retort.yaml")
+		return e.WithHint("check model.url and model.model in retort.yaml")
 	case http.StatusTooManyRequests:
-		return e.WithHint("it was asked %d times; wait a while", tries)
+		return e.WithHint("it was tried %d times; wait a while", tries)
 	}
 	return e
 }

@@ -140,9 +140,9 @@ func anthropicPiece(data []byte) (piece, *core.Error) {
 }
 
 func unreadable(err error) *core.Error {
-	return gone("what the endpoint answers can't be read: %v", err).WithHint("look at model.provider and model.url in retort.yaml: it may speak another format")
+	return gone("the endpoint's answer can't be read: %v", err).WithHint("check model.provider and model.url in retort.yaml: the endpoint may use another format")
 }
 
 func failing(data []byte) *core.Error {
-	return gone("the endpoint has failed in the midst of its answer: %s", core.Legible(clipped(cmp.Or(errorOf(data), "it does not say why"), maxSaid)))
+	return gone("the endpoint failed in the middle of its answer: %s", core.Legible(clipped(cmp.Or(errorOf(data), "it does not say why"), maxSaid)))
 }

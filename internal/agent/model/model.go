@@ -77,7 +77,7 @@ func gone(format string, args ...any) *core.Error {
 // declined returns the error of a model that refuses to answer.
 func declined(why string) *core.Error {
 	return core.Errorf(core.KindPolicy, "model", "the model declined: %s", core.Legible(clipped(why, maxSaid))).
-		WithHint("say the task in other words, or write the program yourself")
+		WithHint("rephrase the task, or write the program yourself")
 }
 
 // maxSaid bounds how much of an endpoint's own message is quoted, in bytes.

@@ -124,7 +124,7 @@ func TestAddresses(t *testing.T) {
 		if refused != nil {
 			t.Fatal(refused)
 		}
-		if _, failed := e.Reply(t.Context(), prompt()); failed == nil || !strings.Contains(failed.Message, "where no model is asked") || len(dialled) > 0 {
+		if _, failed := e.Reply(t.Context(), prompt()); failed == nil || !strings.Contains(failed.Message, "which is not allowed for a model") || len(dialled) > 0 {
 			t.Errorf("%s: %v, dialled %v", url, failed, dialled)
 		}
 	}

@@ -52,14 +52,14 @@ func sampled(answer json.RawMessage, p Prompt) (Reply, *core.Error) {
 		Stop    string          `json:"stopReason"`
 	}
 	if err := json.Unmarshal(answer, &r); err != nil {
-		return Reply{}, gone("what the client answers can't be read: %v", err)
+		return Reply{}, gone("the client's answer can't be read: %v", err)
 	}
 	var parts []part
 	if c := bytes.TrimSpace(r.Content); len(c) > 0 && c[0] == '{' {
 		r.Content = append(append(json.RawMessage("["), c...), ']')
 	}
 	if err := json.Unmarshal(r.Content, &parts); err != nil {
-		return Reply{}, gone("what the client answers can't be read: %v", err)
+		return Reply{}, gone("the client's answer can't be read: %v", err)
 	}
 	var text strings.Builder
 	for _, c := range parts {

@@ -29,7 +29,7 @@ func parsed(name, text string) (*parse.Tree, error) {
 		t = &parse.Tree{Name: name, ParseName: name, Root: &parse.ListNode{NodeType: parse.NodeList}}
 	}
 	if len(trees) > 1 {
-		return nil, fmt.Errorf("%s: define and block are not understood here", name)
+		return nil, fmt.Errorf("%s: define and block are not supported", name)
 	}
 	return t, nil
 }

@@ -83,7 +83,7 @@ func Open(dir string) (*Set, *core.Error) {
 // wrong wraps err as the error of a template.
 func wrong(err error) *core.Error {
 	return core.Errorf(core.KindInvalidArguments, "templates", "%s", strings.TrimPrefix(err.Error(), "template: ")).
-		WithHint("mend the file, or remove it: then the built-in one counts; retort templates eject writes that")
+		WithHint("fix the file, or remove it to use the built-in one; retort templates eject writes that")
 }
 
 // Builtin returns the built-in text of a template.
@@ -110,7 +110,7 @@ func read(dir string, name Name) (string, error) {
 	case err != nil:
 		return "", err
 	case !info.Mode().IsRegular():
-		return "", errors.New("it is no file")
+		return "", errors.New("it is not a regular file")
 	case info.Size() > maxTemplate:
 		return "", errors.New("it is too large for a template")
 	}
@@ -137,7 +137,7 @@ func strangers(dir string) *core.Error {
 			continue
 		}
 		if ext := filepath.Ext(e.Name()); ext == ".md" || ext == ".ts" || ext == ".py" || ext == ".tmpl" {
-			refused := core.Errorf(core.KindInvalidArguments, "templates", "%s is no template", filepath.Join(dir, e.Name()))
+			refused := core.Errorf(core.KindInvalidArguments, "templates", "%s is not a template", filepath.Join(dir, e.Name()))
 			if near := core.Nearest(e.Name(), known, 1); len(near) > 0 {
 				return refused.WithHint("did you mean %s?", near[0])
 			}

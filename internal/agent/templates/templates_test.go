@@ -58,7 +58,7 @@ func TestWrong(t *testing.T) {
 		{"{{.name | upper}}", `t:1: function "upper" not defined`},
 		{"x\n{{if}}", "t:2:"},
 		{"{{if .name}}", "unexpected EOF"},
-		{"{{define \"x\"}}y{{end}}{{template \"x\"}}", "define and block are not understood"},
+		{"{{define \"x\"}}y{{end}}{{template \"x\"}}", "define and block are not supported"},
 		{"{{template \"x\"}}", "is not understood here"},
 		{"{{.name 1}}", "is no function"},
 		{"{{len}}", "len does not take 0 arguments"},
@@ -112,7 +112,7 @@ func TestOpen(t *testing.T) {
 	}
 	for file, c := range map[string][2]string{
 		"task.md":  {"one\n{{.taks}}", "task.md:2:2: there is no .taks here"},
-		"task.ts":  {"x", "task.ts is no template"},
+		"task.ts":  {"x", "task.ts is not a template"},
 		"skill.md": {"{{range .functions}}", "skill.md:1: unexpected EOF"},
 	} {
 		bad := t.TempDir()

@@ -109,7 +109,7 @@ func (p *Plan) bound(program *interpreter) error {
 func receive() (plan Plan, err error) {
 	f := os.NewFile(planDescriptor, "plan")
 	if f == nil {
-		return plan, fmt.Errorf("there is none")
+		return plan, fmt.Errorf("there is no plan")
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, 1<<20))

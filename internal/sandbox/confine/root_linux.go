@@ -165,7 +165,7 @@ func (b *builder) do(step string, f func() error) {
 // place creates a mount point: a directory or an empty file.
 func (b *builder) place(target string, isDir bool) (string, error) {
 	if target != path.Clean(target) || !strings.HasPrefix(target, "/") {
-		return "", fmt.Errorf("%q is no clean path", target)
+		return "", fmt.Errorf("%q is not a clean path", target)
 	}
 	where := b.base + target
 	if isDir {

@@ -165,7 +165,7 @@ func Status(err error) int {
 }
 
 // ErrOther means that a file has another identity than expected.
-var ErrOther = errors.New("it is another file than the one that was looked at")
+var ErrOther = errors.New("it has changed since it was checked")
 
 // ErrUnsupported means that this operating system has no confinement.
 var ErrUnsupported = errors.New("walls: not on this operating system")

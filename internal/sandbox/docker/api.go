@@ -140,7 +140,7 @@ func decoded(response *http.Response, out any) error {
 		return err
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("the answer makes no sense: %w", err)
+		return fmt.Errorf("the answer is invalid: %w", err)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (a *api) upload(ctx context.Context, method, path string, query url.Values,
 		case err == io.EOF:
 			return nil
 		case err != nil:
-			return fmt.Errorf("the answer makes no sense: %w", err)
+			return fmt.Errorf("the answer is invalid: %w", err)
 		case said.Error != "":
 			return &failure{http.StatusInternalServerError, said.Error}
 		}

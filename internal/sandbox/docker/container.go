@@ -278,7 +278,7 @@ func (b *backend) start(ctx context.Context, name string) (*container, error) {
 // its output.
 func (b *backend) launch(ctx context.Context, d *daemon, m *image, ask func(image string) (*create, error)) (*container, *bufio.Reader, error) {
 	if err := b.life.begin(); err != nil {
-		return nil, nil, core.Errorf(core.KindSandboxUnavailable, Name, "the engine's folder for containers cannot be used: %w", err).WithHint("see to it that %s is this user's, and that its disk has room", b.life.dir)
+		return nil, nil, core.Errorf(core.KindSandboxUnavailable, Name, "the engine's folder for containers cannot be used: %w", err).WithHint("make sure that this user owns %s and that its disk has free space", b.life.dir)
 	}
 	c, in, err := b.create(ctx, d, m, ask)
 	if answered(err, http.StatusNotFound) { // another engine may have removed the image
@@ -353,7 +353,7 @@ func demux(in *bufio.Reader, out, stderr io.Writer) error {
 		case 2:
 			to = stderr
 		default:
-			return fmt.Errorf("the daemon speaks of stream %d", header[0])
+			return fmt.Errorf("the daemon sent data of an unknown stream, %d", header[0])
 		}
 		if _, err := io.CopyN(to, in, int64(binary.BigEndian.Uint32(header[4:]))); err != nil {
 			return io.EOF

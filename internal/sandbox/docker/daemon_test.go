@@ -99,7 +99,7 @@ func TestDaemonUnusable(t *testing.T) {
 		change        func(*Options)
 		message, hint string
 	}{
-		"nonsense":        {with("GET /version", saying("<html>")), nil, "makes no sense", "systemctl"},
+		"nonsense":        {with("GET /version", saying("<html>")), nil, "answer is invalid", "systemctl"},
 		"another service": {with("GET /version", saying("{}")), nil, "is no Docker", "see what listens"},
 		"an error":        {with("GET /info", failing(500, "broken")), nil, "broken", "doctor"},
 		"windows":         {rewrite("linux", "windows"), nil, "containers of windows", "Linux"},
@@ -107,7 +107,7 @@ func TestDaemonUnusable(t *testing.T) {
 		"no seccomp":      {rewrite("name=seccomp", "name=apparmor"), nil, "system calls", "seccomp"},
 		"no such runtime": {healthy(), func(o *Options) { o.Runtime = "kata" }, `no runtime "kata"`, "runsc install"},
 		"strict":          {healthy(), func(o *Options) { o.Strict = true }, "gVisor", "runsc install"},
-		"no ELF":          {healthy(), func(o *Options) { o.Guest = []string{"daemon_test.go", "guest"} }, "no program for Linux", "docker: {guest:"},
+		"no ELF":          {healthy(), func(o *Options) { o.Guest = []string{"daemon_test.go", "guest"} }, "not a program for Linux", "docker: {guest:"},
 		"another machine": {rewrite(`"OSType"`, `"Architecture":"`+foreign+`","OSType"`), nil, "another processor", "docker: {guest:"},
 		"a tag":           {healthy(), func(o *Options) { o.Images = map[string]string{"python": "python:3.12"} }, "names no digest", "@sha256:"},
 		"far away":        {healthy(), func(o *Options) { o.Host = "tcp://192.0.2.1:2375" }, "another machine", "unix:///"},
@@ -141,8 +141,8 @@ func TestContainerRefused(t *testing.T) {
 		"cannot attach":   {"POST /containers/c1/attach", failing(500, "no streams"), "no streams", "doctor", true},
 		"cannot start":    {"POST /containers/c1/start", failing(500, "OCI runtime create failed"), "OCI runtime", "doctor", true},
 		"dies meanwhile":  {"POST /containers/c1/start", func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, "", "", true},
-		"says nonsense":   {"POST /containers/create", saying("{"), "makes no sense", "", false},
-		"streams nothing": {"", nil, "did not get ready", "doctor", true},
+		"says nonsense":   {"POST /containers/create", saying("{"), "answer is invalid", "", false},
+		"streams nothing": {"", nil, "did not become ready", "doctor", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			says := healthy()

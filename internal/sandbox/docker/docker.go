@@ -229,7 +229,7 @@ func (b *backend) lacks(i interpreter.Interpreter) *core.Error {
 		return checkImage(i.Runtime, name)
 	}
 	if runtime.GOOS != "linux" {
-		return core.Errorf(core.KindSandboxUnavailable, Name, "this machine's %s is no program for Linux", i.Runtime).
+		return core.Errorf(core.KindSandboxUnavailable, Name, "this machine's %s is not a program for Linux", i.Runtime).
 			WithHint("name an image that has one: docker: {images: {%s: \"NAME@sha256:…\"}}", i.Runtime)
 	}
 	if _, err := i.Look(); err != nil {

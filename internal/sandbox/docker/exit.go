@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	daemonHint = "see that the daemon runs: sudo systemctl status docker; " + exitcause.Effects
+	daemonHint = "check that the daemon runs: sudo systemctl status docker; " + exitcause.Effects
 	// tardy sets the longest delay between the end of a container and the event that it ran out of memory.
 	tardy = 250 * time.Millisecond
 )

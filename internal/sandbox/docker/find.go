@@ -42,7 +42,7 @@ func parseAddress(host string) (address, error) {
 		if ip := net.ParseIP(name); err == nil && (name == "localhost" || ip != nil && ip.IsLoopback()) {
 			return address{network, path}, nil
 		}
-		return address{}, fmt.Errorf("%s leads to another machine without a login: programs and what they call would travel in the clear", host)
+		return address{}, fmt.Errorf("%s leads to another machine without authentication: programs and their calls would be sent unencrypted", host)
 	}
 	return address{}, fmt.Errorf("%q is neither unix:///path nor tcp://localhost:port", host)
 }
@@ -67,7 +67,7 @@ func find(setting string) (address, *core.Error) {
 			return address{"unix", path}, nil
 		}
 	}
-	return address{}, core.Errorf(core.KindSandboxUnavailable, Name, "there is no Docker and no Podman here: none of %s is a socket", strings.Join(usual, ", ")).
+	return address{}, core.Errorf(core.KindSandboxUnavailable, Name, "neither Docker nor Podman was found here: none of %s is a socket", strings.Join(usual, ", ")).
 		WithHint("install one of them and start it: sudo apt-get install docker.io (Debian, Ubuntu); sudo dnf install podman && systemctl --user start podman.socket (Fedora); colima start, or Docker Desktop (macOS)")
 }
 

@@ -395,7 +395,7 @@ func checkGuest(file, architecture string) *core.Error {
 func checkImage(runtime, name string) *core.Error {
 	_, digest, ok := strings.Cut(name, "@sha256:")
 	if raw, err := hex.DecodeString(digest); !ok || err != nil || len(raw) != sha256.Size {
-		return core.Errorf(core.KindSandboxUnavailable, Name, "the image for %s is %q, which names no digest: what it is could change", runtime, name).
+		return core.Errorf(core.KindSandboxUnavailable, Name, "the image for %s is %q, which names no digest and could change", runtime, name).
 			WithHint("write docker: {images: {%s: \"NAME@sha256:…\"}}; docker images --digests shows it", runtime)
 	}
 	return nil

@@ -47,7 +47,7 @@ func known(versions map[string]string) string {
 			}
 		}
 		if len(all) > 0 {
-			found = append(found, fmt.Sprintf("%s %s has known holes (%s) unless its distribution has mended them: install %s or later", component, version, strings.Join(all, ", "), latest))
+			found = append(found, fmt.Sprintf("%s %s has known vulnerabilities (%s) unless its distribution has fixed them: install %s or later", component, version, strings.Join(all, ", "), latest))
 		}
 	}
 	return strings.Join(sorted(found), "; ")

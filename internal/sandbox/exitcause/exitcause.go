@@ -27,11 +27,11 @@ type Exit struct {
 }
 
 const (
-	effects     = "calls that the program had made before may have had their effects"
-	stackHint   = "look for a recursion without an end, or use a loop; a higher limit of recursion does not make the stack larger"
-	crashHint   = "most often that is a recursion without an end, or values nested too deeply: use loops and flat values; " + effects
+	effects     = "calls that the program made before may have taken effect"
+	stackHint   = "look for endless recursion, or use a loop; a higher recursion limit does not make the stack larger"
+	crashHint   = "usually the cause is endless recursion, or values nested too deeply: use loops and flat values; " + effects
 	killedHint  = "the machine may be short of memory; " + effects
-	exitHint    = "a program ends with its last statement, not by ending its process; " + effects
+	exitHint    = "a program must end with its last statement, not by exiting its process; " + effects
 	restartHint = effects + "; run it again, in smaller steps"
 )
 

@@ -45,7 +45,7 @@ func appendPart(to, part []byte) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(part))), part...)
 }
 
-var errModules = errors.New("guest: these are no compiled modules")
+var errModules = errors.New("guest: the input is not compiled modules")
 
 // receiveModules reads what Compile has written, from the first frame.
 func receiveModules(conn *wire.Conn) (modules, error) {

@@ -56,7 +56,7 @@ func (g *guest) rehearse() error {
 	return nil
 }
 
-var errRehearsal = errors.New("guest: the rehearsal went wrong")
+var errRehearsal = errors.New("guest: the rehearsal failed")
 
 // rehearseCall encodes a call that is sent nowhere and decodes an answer to it.
 func (g *guest) rehearseCall() error {

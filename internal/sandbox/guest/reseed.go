@@ -35,7 +35,7 @@ func (g *guest) reseed() error {
 	_, ok, err := g.js.evaluate(fmt.Sprintf(reseedScript, n[0], n[1], n[2], n[3]), "reseed")
 	g.reseeded = true
 	if err == nil && !ok {
-		err = fmt.Errorf("the guest cannot be given other random numbers")
+		err = fmt.Errorf("the guest's random numbers cannot be reseeded")
 	}
 	return err
 }

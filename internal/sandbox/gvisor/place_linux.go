@@ -92,7 +92,7 @@ func owned(dir string) error {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.IsDir() || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
-		return &os.PathError{Op: "use", Path: dir, Err: errors.New("it is not a folder of this user's alone")}
+		return &os.PathError{Op: "use", Path: dir, Err: errors.New("other users could write to this folder")}
 	}
 	return nil
 }

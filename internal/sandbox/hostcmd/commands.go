@@ -163,12 +163,12 @@ func Unstarted(name string, ended sandbox.Ended) error {
 
 // Other returns the error of a command whose file has changed.
 func Other(name string) *core.Error {
-	return Refuse("%s is not the file that it was when Retort started", name).WithHint("have the person who runs Retort start it again")
+	return Refuse("%s has changed since Retort started", name).WithHint("ask the user to restart Retort")
 }
 
 // Starved returns the error of a command that exceeded its program's memory limit.
 func Starved(name string) *core.Error {
-	return core.Errorf(core.KindLimit, "isolate.command", "%s needed more memory than a program may have", name).WithHint("give it less at once")
+	return core.Errorf(core.KindLimit, "isolate.command", "%s needed more memory than a program may have", name).WithHint("pass it less data at a time")
 }
 
 // Cancelled returns the error of a command that was ended together with its program.

@@ -81,7 +81,7 @@ func (s *search) look(written string) {
 // unfit records a command that is never started, with the reason.
 func (s *Set) unfit(name, written, format string, args ...any) {
 	why := Refuse("programs cannot start %s: %s", written, fmt.Sprintf(format, args...)).
-		WithHint("name a compiled program of its own, or remove it from the setting commands")
+		WithHint("name a compiled program instead, or remove it from the setting commands")
 	s.missing = append(s.missing, sandbox.MissingCommand{Command: name, Why: why})
 }
 
@@ -173,9 +173,9 @@ func identify(file string) (same confine.Identity, line string, err error) {
 	case err != nil:
 		return same, "", err
 	case mode&unix.S_IFMT != unix.S_IFREG:
-		return same, "", errors.New("it is no file")
+		return same, "", errors.New("it is not a regular file")
 	case mode&(unix.S_ISUID|unix.S_ISGID) != 0:
-		return same, "", errors.New("it changes its user or group (setuid, setgid), for rights that no program gets")
+		return same, "", errors.New("it is setuid or setgid, which is not allowed")
 	}
 	head := make([]byte, 256)
 	n, _ := f.ReadAt(head, 0)
@@ -183,7 +183,7 @@ func identify(file string) (same confine.Identity, line string, err error) {
 	if isScript {
 		line, _, _ = strings.Cut(rest, "\n")
 		if line = strings.TrimSpace(line); line == "" {
-			return same, "", errors.New("it is a script that names no interpreter")
+			return same, "", errors.New("it is a script whose first line names no interpreter")
 		}
 	}
 	return same, line, nil
@@ -207,10 +207,10 @@ func lookAt(name, file string) (*Command, error) {
 	}
 	parsed, err := elf.NewFile(f)
 	if err != nil {
-		return nil, fmt.Errorf("it is no program of this system: %w", err)
+		return nil, fmt.Errorf("it is not a program for this system: %w", err)
 	}
 	if parsed.Type != elf.ET_EXEC && parsed.Type != elf.ET_DYN {
-		return nil, fmt.Errorf("it is no program (%v)", parsed.Type)
+		return nil, fmt.Errorf("it is not a program (%v)", parsed.Type)
 	}
 	c := &Command{Name: name, Inside: path.Join(interpreter.BinDir, name), Same: same, path: file}
 	if isPython(name) {
@@ -266,7 +266,7 @@ func (c *Command) Alone() *core.Error {
 	}
 	for _, source := range image.Sources {
 		if info, err := os.Stat(source); err == nil && info.IsDir() || c.script != "" {
-			return Refuse("%s needs folders of the machine's files, which commands have in the sandbox process only", c.Name).WithHint("run the program with sandbox: process")
+			return Refuse("%s needs folders of the machine, which commands can use only in the process sandbox", c.Name).WithHint("run the program with sandbox: process")
 		}
 	}
 	return nil

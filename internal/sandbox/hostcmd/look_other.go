@@ -14,7 +14,7 @@ import (
 func Look(written []string) Set {
 	s := Set{found: map[string]*Command{}}
 	for _, w := range written {
-		why := Refuse("programs start %s on Linux only, behind its walls", w).WithHint("remove it from the setting commands")
+		why := Refuse("programs start %s on Linux only, in its sandboxes", w).WithHint("remove it from the setting commands")
 		s.missing = append(s.missing, sandbox.MissingCommand{Command: path.Base(w), Why: why})
 	}
 	return s

@@ -52,7 +52,7 @@ func (m *Image) link(file, dir string, search []string) error {
 	return nil
 }
 
-var errMissing = errors.New("a library that it needs is not there")
+var errMissing = errors.New("a library that it needs is missing")
 
 // need finds a library by name and adds it.
 func (m *Image) need(name, file, dir string, own, search []string) error {

@@ -11,14 +11,14 @@ import (
 func Static(file string, processor elf.Machine) error {
 	program, err := elf.Open(file)
 	if err != nil {
-		return errors.New("it is no program for Linux")
+		return errors.New("it is not a program for Linux")
 	}
 	defer program.Close()
 	if processor != elf.EM_NONE && processor != program.Machine {
 		return errors.New("it is for another processor")
 	}
 	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
-		return errors.New("it needs the libraries of a system")
+		return errors.New("it needs shared libraries")
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func (b *Backend) greet(k *kind, weak bool, code []byte) (*child, error) {
 	if !inTime {
 		return nil, fmt.Errorf("%s was not ready after %v%s", k.command[0], b.greeting, c.complaint())
 	}
-	return nil, fmt.Errorf("%s did not get ready: %w%s", k.command[0], err, c.complaint())
+	return nil, fmt.Errorf("%s did not become ready: %w%s", k.command[0], err, c.complaint())
 }
 
 // refusedWalls reports whether a child failed to start because the system does not let it confine itself.

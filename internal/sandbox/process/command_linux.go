@@ -43,10 +43,10 @@ func (s *childSandbox) Start(ctx context.Context, c sandbox.Command) (sandbox.En
 		return sandbox.Ended{}, absent
 	}
 	if confine.WantsProc {
-		return sandbox.Ended{}, hostcmd.Refuse("this build of retort cannot start commands, since it was built with cgo").WithHint("build it with CGO_ENABLED=0, as `make build` does")
+		return sandbox.Ended{}, hostcmd.Refuse("this build of retort cannot start commands, because it was built with cgo").WithHint("build it with CGO_ENABLED=0, as `make build` does")
 	}
 	if b.check().weak {
-		return sandbox.Ended{}, hostcmd.Refuse("commands need walls that this machine refuses").WithHint("`retort doctor` says why")
+		return sandbox.Ended{}, hostcmd.Refuse("commands need a sandbox that this machine refuses").WithHint("`retort doctor` says why")
 	}
 	plan, err := plan(found, c.Args)
 	if err != nil {
@@ -117,7 +117,7 @@ func (b *Backend) command(whole context.Context, k *kind, c sandbox.Command, lim
 	case whole.Err() != nil:
 		return ended, hostcmd.Cancelled(c.Name)
 	case cause != nil && !errors.Is(cause, over):
-		return ended, core.Errorf(core.KindLimit, "process.command", "%s was ended: %v", c.Name, cause).WithHint("give it less at once")
+		return ended, core.Errorf(core.KindLimit, "process.command", "%s was ended: %v", c.Name, cause).WithHint("pass it less data at a time")
 	}
 	return ended, hostcmd.Unstarted(c.Name, ended)
 }

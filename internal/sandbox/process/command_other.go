@@ -11,5 +11,5 @@ import (
 
 // Start implements sandbox.Commander. It returns an error: commands cannot be confined on this system.
 func (s *childSandbox) Start(context.Context, sandbox.Command) (sandbox.Ended, error) {
-	return sandbox.Ended{}, hostcmd.Refuse("programs start commands on Linux only, behind its walls")
+	return sandbox.Ended{}, hostcmd.Refuse("programs start commands on Linux only, in its sandboxes")
 }

@@ -191,12 +191,12 @@ func TestCrashes(t *testing.T) {
 		line       int
 		says, hint string
 	}{
-		{"recursion in C", "import sys\nsys.setrecursionlimit(10**9)\ndef f(x):\n    return sorted([x], key=f)\nf(0)", 4, "the call stack overflowed", "recursion without an end"},
-		{"recursion of attributes", "import sys\nsys.setrecursionlimit(10**9)\nclass A:\n    def __getattr__(self, name): return getattr(self, name)\nA().b", 4, "the call stack overflowed", "recursion without an end"},
-		{"recursion in a thread", "import sys, threading\nsys.setrecursionlimit(10**9)\ndef f(x): return sorted([x], key=f)\nt = threading.Thread(target=f, args=(0,))\nt.start()\nt.join()", 0, "crashed python (signal: segmentation fault)", "recursion without an end"},
-		{"a wild pointer", "x = 1\nimport ctypes\nctypes.string_at(0)", 3, "crashed python (signal: segmentation fault)", "may have had their effects"},
-		{"abort", "import os\nos.abort()", 2, "Aborted", "may have had their effects"},
-		{"exit", "import os\nos._exit(7)", 0, "ended unexpectedly (exit status 7)", "ends with its last statement"},
+		{"recursion in C", "import sys\nsys.setrecursionlimit(10**9)\ndef f(x):\n    return sorted([x], key=f)\nf(0)", 4, "the call stack overflowed", "endless recursion"},
+		{"recursion of attributes", "import sys\nsys.setrecursionlimit(10**9)\nclass A:\n    def __getattr__(self, name): return getattr(self, name)\nA().b", 4, "the call stack overflowed", "endless recursion"},
+		{"recursion in a thread", "import sys, threading\nsys.setrecursionlimit(10**9)\ndef f(x): return sorted([x], key=f)\nt = threading.Thread(target=f, args=(0,))\nt.start()\nt.join()", 0, "crashed python (signal: segmentation fault)", "endless recursion"},
+		{"a wild pointer", "x = 1\nimport ctypes\nctypes.string_at(0)", 3, "crashed python (signal: segmentation fault)", "may have taken effect"},
+		{"abort", "import os\nos.abort()", 2, "Aborted", "may have taken effect"},
+		{"exit", "import os\nos._exit(7)", 0, "ended unexpectedly (exit status 7)", "must end with its last statement"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := runOn(t, b, "python", "print('before', flush=True)\n"+test.code, core.Limits{})

@@ -86,7 +86,7 @@ func TestConfined(t *testing.T) {
 		if have.Unavailable != nil || have.Strength != strengthWeak || !strings.Contains(have.Warning, "user namespaces are switched off") || !slices.Equal(have.Runtimes, []string{quickjs}) {
 			t.Errorf("%+v", have)
 		}
-		if len(have.Missing) != 1 || have.Missing[0].Runtime != "python" || !strings.Contains(have.Missing[0].Why.Message, "need walls that this machine refuses: user namespaces are switched off") {
+		if len(have.Missing) != 1 || have.Missing[0].Runtime != "python" || !strings.Contains(have.Missing[0].Why.Message, "need a sandbox that this machine refuses: user namespaces are switched off") {
 			t.Errorf("missing: %+v", have.Missing)
 		}
 		ranWeakly(t, inRuntime(t, b, quickjs, "return 1", core.Limits{}))

@@ -211,8 +211,8 @@ func (b *Backend) harnesses() (string, error) {
 }
 
 func tooWeak(runtime, why string) *core.Error {
-	return core.Errorf(core.KindSandboxUnavailable, "process", "%s programs need walls that this machine refuses: %s", runtime, why).
-		WithHint("mend that, or let settings allow it all the same: sandboxFallback: all")
+	return core.Errorf(core.KindSandboxUnavailable, "process", "%s programs need a sandbox that this machine refuses: %s", runtime, why).
+		WithHint("fix that, or allow it in the settings all the same: sandboxFallback: all")
 }
 
 // Prepare implements sandbox.Backend. It takes a child that is ready, or waits

@@ -154,7 +154,7 @@ func (b *backend) findKernel() (*kernel, error) {
 	if dir == "" {
 		var err error
 		if dir, err = Kernel(b.Dir); err != nil {
-			return nil, core.Errorf(core.KindSandboxUnavailable, Name, "no machine was prepared on this machine yet").WithHint("retort vm setup")
+			return nil, core.Errorf(core.KindSandboxUnavailable, Name, "no virtual machine was prepared on this machine yet").WithHint("retort vm setup")
 		}
 	}
 	k, err := findKernel(absolute(dir))
@@ -175,7 +175,7 @@ func absolute(dir string) string {
 // findProgram looks for the virtual machine monitor: the one that Setup has chosen, if it still exists.
 func (b *backend) findProgram() error {
 	if runtime.GOARCH != "amd64" {
-		return core.Errorf(core.KindSandboxUnavailable, Name, "machines are for x86-64 processors in this version").WithHint("use another sandbox: sandboxMode: auto")
+		return core.Errorf(core.KindSandboxUnavailable, Name, "virtual machines need an x86-64 processor in this version").WithHint("use another sandbox: sandboxMode: auto")
 	}
 	settled, _ := choice(b.Dir) // Setup has not run where the settings name a kernel
 	b.found = nil

@@ -62,7 +62,7 @@ func (b *backend) describe(runtime string, i *interpreter.Interpreter) (*image, 
 		return nil, err
 	}
 	if err := interpreter.Static(b.Guest[0], elf.EM_X86_64); err != nil {
-		return nil, core.Errorf(core.KindSandboxUnavailable, Name, "%s cannot be all that a machine has: %w", b.Guest[0], err).WithHint("build the program with CGO_ENABLED=0, or use another sandbox")
+		return nil, core.Errorf(core.KindSandboxUnavailable, Name, "%s cannot run alone in a virtual machine: %w", b.Guest[0], err).WithHint("build the program with CGO_ENABLED=0, or use another sandbox")
 	}
 	if err := b.find(); err != nil {
 		return nil, err
@@ -279,7 +279,7 @@ func owned(dir string) error {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.IsDir() || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
-		return &os.PathError{Op: "use", Path: dir, Err: errors.New("it is not a folder of this user's alone")}
+		return &os.PathError{Op: "use", Path: dir, Err: errors.New("other users could write to this folder")}
 	}
 	return nil
 }
@@ -346,7 +346,7 @@ func unusable(err error) error {
 		return err
 	}
 	if errors.Is(err, syscall.ENOSPC) {
-		return core.Errorf(core.KindSandboxUnavailable, Name, "the machine could not be kept: %w", err).WithHint("make room where machines are kept, which retort doctor names")
+		return core.Errorf(core.KindSandboxUnavailable, Name, "the virtual machine could not be saved: %w", err).WithHint("free disk space in the folder of saved machines, which retort doctor names")
 	}
-	return core.Errorf(core.KindSandboxUnavailable, Name, "no machine could be started: %w", err).WithHint("retort vm setup")
+	return core.Errorf(core.KindSandboxUnavailable, Name, "no virtual machine could be started: %w", err).WithHint("retort vm setup")
 }

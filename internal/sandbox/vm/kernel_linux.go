@@ -128,7 +128,7 @@ func ordered(files []string) (sorted []string, err error) {
 			}
 		}
 		if len(sorted) == before {
-			return nil, fmt.Errorf("%w: its modules need each other: %v", errKernel, needs)
+			return nil, fmt.Errorf("%w: its modules depend on each other in a circle: %v", errKernel, needs)
 		}
 	}
 	return sorted, nil

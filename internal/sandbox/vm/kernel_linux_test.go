@@ -37,7 +37,7 @@ func packed(t *testing.T, text string) string {
 
 const virtio = "kernel/drivers/virtio/"
 
-// fakeKernel has modules that need each other in an order of their own.
+// fakeKernel has modules that depend on each other in an order of their own.
 func fakeKernel(t *testing.T, dir, version string) {
 	lib := "lib/modules/" + version + "/"
 	put(t, dir, "boot/vmlinuz-"+version, "kernel")
@@ -74,7 +74,7 @@ func TestFindKernel(t *testing.T) {
 		t.Errorf("of what cannot be read: %v", err)
 	}
 	put(t, dir, "lib/modules/6.1.0-2/"+virtio+"virtio_ring.ko", "b\x00depends=virtio\x00")
-	if _, err := findKernel(dir); err == nil || !strings.Contains(err.Error(), "need each other") {
+	if _, err := findKernel(dir); err == nil || !strings.Contains(err.Error(), "depend on each other") {
 		t.Errorf("of a circle: %v", err)
 	}
 }
@@ -145,7 +145,7 @@ func TestGuestIsStatic(t *testing.T) {
 	dir := t.TempDir()
 	fakeKernel(t, dir, "6.9.1")
 	b := newBackend(Options{Dir: t.TempDir(), Kernel: dir, Guest: []string{"/bin/sh", "guest"}})
-	if _, err := b.describe(quickjs, nil); err == nil || !strings.Contains(err.Error(), "needs the libraries of a system") {
+	if _, err := b.describe(quickjs, nil); err == nil || !strings.Contains(err.Error(), "needs shared libraries") {
 		t.Errorf("%v", err)
 	}
 }

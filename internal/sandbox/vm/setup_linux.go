@@ -62,7 +62,7 @@ func Setup(ctx context.Context, o Options) (*Report, error) {
 		b.tell("not with this kernel: " + err.Error())
 		all = errors.Join(all, err)
 	}
-	return nil, core.Errorf(core.KindSandboxUnavailable, Name, "no machine could be made: %w", all).
+	return nil, core.Errorf(core.KindSandboxUnavailable, Name, "no virtual machine could be made: %w", all).
 		WithHint("unpack a kernel of Linux for x86-64 (boot/vmlinuz-*, lib/modules/*) into a folder: retort vm setup --kernel FOLDER")
 }
 
@@ -208,7 +208,7 @@ var packages = []string{"linux-image-cloud-amd64", "linux-image-virtual"}
 func (b *backend) fetch(ctx context.Context) (dir, origin string, err error) {
 	for _, program := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return "", "", fmt.Errorf("no kernel can be fetched: this system has no %s, it is no Debian or Ubuntu", program)
+			return "", "", fmt.Errorf("no kernel can be downloaded: this system has no %s, so it is not Debian or Ubuntu", program)
 		}
 	}
 	images, err := kernelPackages(ctx, b.tell)

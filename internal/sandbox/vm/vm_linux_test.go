@@ -270,7 +270,7 @@ func TestCommands(t *testing.T) {
 			if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("#!/bin/sh"), 0o755)); err != nil {
 				t.Fatal(err)
 			}
-			if ended, failed, _ := sandboxtest.Started(t, b, core.Limits{}, sandboxtest.Tool("env")); failed == nil || !strings.Contains(failed.Message, "is not the file that it was") {
+			if ended, failed, _ := sandboxtest.Started(t, b, core.Limits{}, sandboxtest.Tool("env")); failed == nil || !strings.Contains(failed.Message, "has changed since Retort started") {
 				t.Errorf("%+v %v", ended, failed)
 			}
 		})

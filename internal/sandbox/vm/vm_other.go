@@ -20,5 +20,5 @@ func New(Options) *warmpool.Backend {
 func Setup(context.Context, Options) (*Report, error) { return nil, elsewhere() }
 
 func elsewhere() *core.Error {
-	return core.Errorf(core.KindSandboxUnavailable, Name, "machines are made on Linux only in this version").WithHint("use another sandbox: sandboxMode: auto")
+	return core.Errorf(core.KindSandboxUnavailable, Name, "virtual machines need Linux in this version").WithHint("use another sandbox: sandboxMode: auto")
 }

@@ -27,7 +27,7 @@ const (
 	withPayload   = 0x208 // the first version that says where the payload is
 )
 
-var errPacked = errors.New("this kernel's file is of no kind that can be unpacked")
+var errPacked = errors.New("this kernel's file has an unknown format")
 
 // vmlinux returns the kernel of a file as ELF, which a monitor can start without the kernel's own decompressor. The
 // kernels of distributions are compressed and unpack themselves.

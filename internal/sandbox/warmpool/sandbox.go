@@ -67,7 +67,7 @@ func (s *pooledSandbox) explain(end *wire.End, p core.Program) {
 	end.Status = cmp.Or(end.Status, core.StatusError)
 	if end.Error == nil {
 		end.Error = core.Errorf(core.KindRuntime, s.backend.Name+".run", "the sandbox ended unexpectedly").
-			WithHint("calls that the program had made before may have had their effects; run it again, in smaller steps")
+			WithHint("calls that the program made before may have taken effect; run it again, in smaller steps")
 	}
 }
 

@@ -207,9 +207,9 @@ func (b *Backend) failed(m *member, err error) error {
 	var end wire.End
 	m.guest.Explain(&end, core.Program{Limits: core.DefaultLimits()})
 	if end.Error == nil {
-		return core.Errorf(core.KindSandboxUnavailable, b.Name, "the guest did not get ready: %w", err).WithHint("`retort doctor` says what is wrong")
+		return core.Errorf(core.KindSandboxUnavailable, b.Name, "the guest did not become ready: %w", err).WithHint("`retort doctor` says what is wrong")
 	}
-	return core.Errorf(core.KindSandboxUnavailable, b.Name, "the guest did not get ready: %w: %s", err, end.Error.Message).WithHint("`retort doctor` says what is wrong")
+	return core.Errorf(core.KindSandboxUnavailable, b.Name, "the guest did not become ready: %w: %s", err, end.Error.Message).WithHint("`retort doctor` says what is wrong")
 }
 
 // Capabilities implements sandbox.Backend.

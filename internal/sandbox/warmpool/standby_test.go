@@ -109,7 +109,7 @@ func TestBadStarts(t *testing.T) {
 		"in words": {func(context.Context) (Guest, error) { return nil, typed }, "the disk is full"},
 		"mute":     {fakeStart(func(io.ReadWriter) {}), "it was not ready after 200ms"},
 		"other":    {fakeStart(func(w io.ReadWriter) { _ = write(w, wire.ReadyFrame("python")) }), "it is a guest for python, not for quickjs"},
-		"nonsense": {fakeStart(func(w io.ReadWriter) { _, _ = w.Write([]byte(strings.Repeat("nonsense", 100))) }), "the guest did not get ready"},
+		"nonsense": {fakeStart(func(w io.ReadWriter) { _, _ = w.Write([]byte(strings.Repeat("nonsense", 100))) }), "the guest did not become ready"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBare(Kind{Start: test.start, Within: 200 * time.Millisecond})

@@ -415,5 +415,5 @@ func (s *session) settle(err, cause error) (End, error) {
 // the descriptors of the wire.
 func breach(err error) *Stop {
 	return &Stop{Status: core.StatusError, Reason: core.Errorf(core.KindRuntime, "isolate.run", "the sandbox was ended: %w", err).
-		WithHint("a program must leave alone the descriptors that it was started with")}
+		WithHint("a program must not use the descriptors that it was started with")}
 }

@@ -34,7 +34,7 @@ func MemoryStop(limit int64) *Stop {
 
 // ThreadStop ends a program that started more than limit threads.
 func ThreadStop(limit int) *Stop {
-	return stop(core.StatusError, "use fewer threads: tool calls run at once without any",
+	return stop(core.StatusError, "use fewer threads: tool calls run concurrently without any",
 		"the program started more than the %d threads allowed", limit)
 }
 

@@ -46,7 +46,7 @@ func Main() error {
 // serve runs the guest. It returns when the guest has ended and the host has been told how.
 func serve() (control io.Writer, err error) {
 	if os.Getpid() != 1 {
-		return nil, errors.New("this is the first process of a machine, and of use nowhere else")
+		return nil, errors.New("this is the first process of a virtual machine and cannot run elsewhere")
 	}
 	if err := errors.Join(root(), mounts()); err != nil {
 		return nil, err

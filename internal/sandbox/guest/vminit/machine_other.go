@@ -5,4 +5,4 @@ package vminit
 import "errors"
 
 // Main returns an error: machines have a Linux kernel.
-func Main() error { return errors.New("a machine's first process is for Linux") }
+func Main() error { return errors.New("the first process of a virtual machine needs Linux") }

@@ -80,7 +80,7 @@ func (f File) send(w io.Writer, open func(File) (io.ReadCloser, error)) error {
 	}
 	_, err = io.CopyN(w, from, f.Size)
 	if errors.Is(err, io.EOF) {
-		err = fmt.Errorf("%s has become shorter", f.Path)
+		err = fmt.Errorf("%s became shorter while it was read", f.Path)
 	}
 	return errors.Join(err, from.Close())
 }
@@ -94,9 +94,9 @@ func ReadPart(r *bufio.Reader) (kind byte, data []byte, err error) {
 	n := binary.BigEndian.Uint32(head[1:])
 	switch kind = head[0]; {
 	case kind != PartStdout && kind != PartStderr && kind != PartEnd:
-		return 0, nil, fmt.Errorf("the machine says what nobody does: %q", kind)
+		return 0, nil, fmt.Errorf("the machine sent an unknown kind of part: %q", kind)
 	case n > maxPart:
-		return 0, nil, fmt.Errorf("the machine says %d bytes at once", n)
+		return 0, nil, fmt.Errorf("the machine announced a part of %d bytes", n)
 	}
 	data = make([]byte, n)
 	_, err = io.ReadFull(r, data)

@@ -76,7 +76,7 @@ func receive(r io.Reader, root string) (o Order, stdin []byte, err error) {
 		return o, nil, err
 	}
 	if rest[o.Stdin] != standsBy {
-		return o, nil, errors.New("nobody stands by it")
+		return o, nil, errors.New("the host did not confirm it")
 	}
 	return o, rest[:o.Stdin], nil
 }

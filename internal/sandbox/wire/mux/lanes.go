@@ -75,7 +75,7 @@ func (m *Mux) lane(id uint32) *Lane {
 	return l
 }
 
-var errFull = errors.New("lanes: there are too many")
+var errFull = errors.New("mux: too many streams")
 
 // Open opens a stream.
 func (m *Mux) Open() (*Lane, error) {
@@ -128,7 +128,7 @@ func (m *Mux) serve() error {
 			continue
 		}
 		if n > portion {
-			return fmt.Errorf("lanes: %d bytes in one frame", n)
+			return fmt.Errorf("mux: %d bytes in one frame", n)
 		}
 		data := make([]byte, n)
 		if _, err := io.ReadFull(in, data); err != nil {
@@ -149,7 +149,7 @@ func (m *Mux) fill(id uint32, data []byte) error {
 	case l == nil || l.closed || l.ended:
 		return nil // it was closed meanwhile, or while somebody wrote
 	case l.waiting+len(data) > window:
-		return errors.New("lanes: more data than there is room for")
+		return errors.New("mux: more data than there is room for")
 	case len(data) > 0:
 		l.in = append(l.in, data)
 		l.waiting += len(data)
@@ -166,17 +166,17 @@ func (m *Mux) take(kind byte, id, n uint32) error {
 	switch {
 	case kind == kindOpen:
 		if m.accept == nil || l != nil || id == 0 || id <= m.next || len(m.lanes) > Most {
-			return errors.New("lanes: a lane that cannot be opened")
+			return errors.New("mux: a stream that cannot be opened")
 		}
 		m.next = id
 		opened := m.lane(id)
 		go m.accept(opened)
 	case kind < kindData || kind > kindClose:
-		return fmt.Errorf("lanes: a frame of kind %d", kind)
+		return fmt.Errorf("mux: a frame of unknown kind %d", kind)
 	case l == nil: // it was closed meanwhile
 	case kind == kindWindow:
 		if n > window || l.credit+int(n) > window {
-			return errors.New("lanes: more room than there can be")
+			return errors.New("mux: more room than there can be")
 		}
 		l.credit += int(n)
 		l.changed.Broadcast()
@@ -222,7 +222,7 @@ func (b *beginning) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		if binary.BigEndian.Uint32(header[1:]) != 0 || header[0] != kindData {
-			return 0, errors.New("lanes: another frame than data of the first lane")
+			return 0, errors.New("mux: the first frame is not data of the first stream")
 		}
 		b.left = binary.BigEndian.Uint32(header[5:])
 	}

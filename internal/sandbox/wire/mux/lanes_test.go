@@ -182,7 +182,7 @@ func TestViolations(t *testing.T) {
 		"too much":            strings.Repeat(full, window/portion) + full,
 		"room from nowhere":   frame(kindWindow, 0, 1, ""),
 		"much room":           frame(kindWindow, 0, 1<<31, ""),
-		"the first lane":      frame(kindOpen, 0, 0, ""),
+		"the first stream":    frame(kindOpen, 0, 0, ""),
 		"a lane twice":        frame(kindOpen, 5, 0, "") + frame(kindOpen, 5, 0, ""),
 		"a lane from before":  frame(kindOpen, 5, 0, "") + frame(kindOpen, 4, 0, ""),
 		"more lanes than fit": lanesFrom(Most + 1),
@@ -191,7 +191,7 @@ func TestViolations(t *testing.T) {
 		m := New(a, func(l *Lane) {})
 		go func() { _, _ = io.WriteString(b, sent) }()
 		err := m.Serve()
-		if err == nil || !strings.HasPrefix(err.Error(), "lanes: ") {
+		if err == nil || !strings.HasPrefix(err.Error(), "mux: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := io.Copy(io.Discard, m.First()); err != nil {
@@ -216,7 +216,7 @@ func lanesFrom(n int) string {
 func TestOneOpens(t *testing.T) {
 	a, b := net.Pipe()
 	go func() { _, _ = io.WriteString(b, frame(kindOpen, 1, 0, "")) }()
-	if err := New(a, nil).Serve(); err == nil || !strings.HasPrefix(err.Error(), "lanes: ") {
+	if err := New(a, nil).Serve(); err == nil || !strings.HasPrefix(err.Error(), "mux: ") {
 		t.Error(err)
 	}
 }
