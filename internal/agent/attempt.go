@@ -84,7 +84,7 @@ func (w *work) ask() (model.Prompt, *core.Error) {
 	if w.repair != "" {
 		p.Messages = append(p.Messages, model.Message{Role: model.Assistant, Text: w.answer}, model.Message{Role: model.User, Text: w.repair})
 	}
-	for i := range p.Messages { // once more, whole: what is in definitions and errors is hidden as well
+	for i := range p.Messages { // the whole prompt again, to redact definitions and errors as well
 		if p.Messages[i].Text, refused = w.Screen.Text(w.task.Session, p.Messages[i].Text); refused != nil {
 			return model.Prompt{}, refused
 		}
@@ -144,7 +144,7 @@ func (w *work) after(ctx context.Context, o core.Outcome) core.Outcome {
 		return w.report(o)
 	}
 	next := w.attempts(ctx)
-	if next.ExecutionID == w.id { // no other program has run: what there is is of this one
+	if next.ExecutionID == w.id { // no other program has run, so the Outcome is this program's
 		o.Warnings = append(o.Warnings, "it could not be repaired: "+next.Error.Message)
 		return w.report(o)
 	}
@@ -221,7 +221,7 @@ func (o *Orchestrator) Resume(ctx context.Context, execution string, patience ti
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if o.Parked.get(execution, o.Principal) != p { // somebody else has gone on with it
+	if o.Parked.get(execution, o.Principal) != p { // another caller has resumed it
 		return o.Runner.Resume(ctx, execution, patience)
 	}
 	out := o.Runner.Resume(ctx, execution, patience)

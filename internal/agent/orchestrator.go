@@ -64,10 +64,10 @@ type Price struct {
 
 // Options bound the cost of a task. Zero fields mean the defaults.
 type Options struct {
-	Attempts  int // programs; 3
-	Tools     int // that are offered; 10
-	Tokens    int // of the model in one task; 100,000
-	MaxTokens int // of one answer; 4,096
+	Attempts  int // maximum programs; 3 if 0
+	Tools     int // maximum tools that are offered; 10 if 0
+	Tokens    int // maximum tokens of one task; 100,000 if 0
+	MaxTokens int // maximum tokens of one answer; 4,096 if 0
 	Price     Price
 }
 
@@ -103,24 +103,24 @@ const (
 // work holds the state of one running task.
 type work struct {
 	*Orchestrator
-	id      string // of the task in the audit log and of the Outcome of a task that runs no program; nobody chooses it
+	id      string // id of the task in the audit log, and of the Outcome of a task that runs no program; it is generated
 	task    core.Task
 	options Options
 	model   model.Model
 	effects *core.Effects
 
-	shown   string          // the description, as a model may see it
-	inputs  json.RawMessage // the same
+	shown   string          // the description, redacted for the model
+	inputs  json.RawMessage // the inputs, redacted for the model
 	found   core.Found
 	offers  []core.Offer
 	skills  []templates.SkillUse
 	only    []string
 	prompt  string
-	answer  string // of the model, the last one
-	repair  string // what was said to that
+	answer  string // the last answer of the model
+	repair  string // the reply to it
 	code    string // the last program
 	attempt int
-	full    map[string]bool // tools that were defined in full
+	full    map[string]bool // tools whose full definitions were sent
 	use     core.ModelUse
 }
 
@@ -254,7 +254,7 @@ func (w *work) report(o core.Outcome) core.Outcome {
 		o.Stats.Model = &use
 	}
 	if o.Status != core.StatusOK && o.Status != core.StatusPendingApproval {
-		o.Calls = nil // all that were sent are listed
+		o.Calls = nil // all calls that were sent are listed
 	}
 	for _, m := range w.effects.List() {
 		if m.Execution != o.ExecutionID || o.Status != core.StatusOK && o.Status != core.StatusPendingApproval {
@@ -295,7 +295,7 @@ type Parked struct {
 }
 
 type parked struct {
-	mu        sync.Mutex // of who goes on with it
+	mu        sync.Mutex // the principal that may resume it
 	work      *work
 	principal string
 }

@@ -63,7 +63,7 @@ func (w *work) define(ctx context.Context) *core.Error {
 	if w.offers, refused = w.Finder.Offer(ctx, w.only, w.task.Language, false); refused != nil && len(w.task.RequiredTools) > 0 {
 		return refused
 	}
-	if refused != nil { // a tool of a skill that is gone, or one that is gone since it was found
+	if refused != nil { // the tool of the skill no longer exists
 		w.skills = nil
 		w.only = slices.DeleteFunc(w.only, func(name string) bool {
 			_, gone := w.Finder.Offer(ctx, []string{name}, w.task.Language, false)

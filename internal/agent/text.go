@@ -85,11 +85,11 @@ func (w *work) prelude() string {
 	if len(inputs) == 0 {
 		return ""
 	}
-	text, _ := json.Marshal(string(inputs)) // a string is always JSON, and its JSON is Python
+	text, _ := json.Marshal(string(inputs)) // a string can always be encoded, and its JSON is valid Python
 	switch {
 	case w.python():
 		return "import json; inputs = json.loads(" + string(text) + ")\n"
-	case strings.Contains(string(inputs), "__proto__"): // which means something else in a literal
+	case strings.Contains(string(inputs), "__proto__"): // has another meaning in a literal
 		return "const inputs: any = JSON.parse(" + string(text) + ");\n"
 	}
 	return "const inputs = " + strings.Join(strings.Split(string(inputs), "\n"), " ") + ";\n"

@@ -16,10 +16,10 @@ const Auto = "auto"
 // The strengths of backends, by what separates a program from the machine. A process is weaker on systems that offer
 // less.
 const (
-	Process    = 50 // the kernel's walls around a process
+	Process    = 50 // a process confined by the kernel
 	Container  = 60 // a container of its own
-	UserKernel = 75 // a kernel of its own, which is a program of the machine's
-	Machine    = 90 // a machine of its own, with its kernel
+	UserKernel = 75 // a user-space kernel of its own
+	Machine    = 90 // a virtual machine of its own
 )
 
 // strengths holds the strengths of the backends that settings can name, available or not.

@@ -86,13 +86,13 @@ func TestChooserByRisk(t *testing.T) {
 		{Auto, "", Container, backends(gone), "vm"},
 		{Auto, "", Machine, backends(nil), "vm"},
 		{Auto, "vm", 0, backends(nil), "vm"},
-		{Auto, "process", Container, backends(nil), "the program needs the docker sandbox, or a stronger one, to run quickjs, since it may burn"},
-		{Auto, "", Container, backends(gone)[:2], "the program needs the docker sandbox, or a stronger one, to run quickjs, since it may burn"},
-		{Auto, "", Machine, backends(nil)[:2], "the program needs the vm sandbox to run quickjs, since it may burn"},
+		{Auto, "process", Container, backends(nil), "the program needs the docker sandbox, or a stronger one, to run quickjs, because it may burn"},
+		{Auto, "", Container, backends(gone)[:2], "the program needs the docker sandbox, or a stronger one, to run quickjs, because it may burn"},
+		{Auto, "", Machine, backends(nil)[:2], "the program needs the vm sandbox to run quickjs, because it may burn"},
 		{"docker", "process", 0, backends(nil), "the settings say sandboxMode: docker, and the process sandbox is weaker"},
 		{"docker", "vm", 0, backends(nil), "vm"},
 		{"docker", "auto", 0, backends(nil), "docker"},
-		{Auto, "", Container, nil, "the program needs the docker sandbox, or a stronger one, to run quickjs, since it may burn"},
+		{Auto, "", Container, nil, "the program needs the docker sandbox, or a stronger one, to run quickjs, because it may burn"},
 		{Auto, "", 0, nil, "no sandbox here can run quickjs"},
 	} {
 		prepared = ""

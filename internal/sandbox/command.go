@@ -8,7 +8,7 @@ import (
 
 // Command represents a host command that a program starts. The caller has checked that the program may start it.
 type Command struct {
-	Name  string // as the backend knows it
+	Name  string // the name by which the backend knows it
 	Args  []string
 	Stdin []byte
 	// Folders lists the folders of the workspace that the command can see. A backend that cannot share folders
@@ -37,9 +37,9 @@ const (
 
 // Ended is the result of a command.
 type Ended struct {
-	Code           int // of its exit; 128 and the signal's number if one ended it
+	Code           int // exit status, or 128 plus the number of the signal that ended it
 	Stdout, Stderr []byte
-	Truncated      bool // it was ended since it wrote more than there is room for
+	Truncated      bool // it was ended because it wrote too much
 }
 
 // Commander is an optional interface of a Sandbox. It starts commands while its program runs. Each command has a

@@ -54,23 +54,23 @@ func (f HostFunc) Call(ctx context.Context, c core.Call) (core.Result, error) { 
 type Spec struct {
 	Runtime string      // "quickjs", "python", …
 	Limits  core.Limits // complete
-	Code    string      // of the program that will run, if that is known
-	Floor   Floor       // what the sandbox has to be at least
-	Proxied bool        // the program reaches its network over connections, so that it needs a Proxy
+	Code    string      // code of the program that will run, if known
+	Floor   Floor       // minimum strength of the sandbox
+	Proxied bool        // the program uses connections, so that it needs a Proxy
 }
 
 // Report describes how a program ended in its sandbox.
 type Report struct {
 	Status      core.Status
-	Value       json.RawMessage // the program's value; nil if it has none (undefined)
+	Value       json.RawMessage // the program's value; nil if it is undefined
 	Error       *core.Error     // positions are those of the code that the runtime evaluated
 	Output      []byte          // console output, cut at Limits.Output
 	MemoryBytes int64           // high-water mark of the sandbox, 0 if unknown
 	Warnings    []string
 	Runtime     string
 	Backend     string
-	Isolation   string // how strong the backend is, in a word: see Isolation; the Chooser fills it in
-	Bounds      string // what holds the limits: "cgroup v2", "cgroup v1", "rlimits, watcher"
+	Isolation   string // the strength of the backend as a word: see Isolation; the Chooser sets it
+	Bounds      string // what enforces the limits: "cgroup v2", "cgroup v1", "rlimits, watcher"
 }
 
 // Missing represents a runtime that a backend cannot run, with the reason.
@@ -88,13 +88,13 @@ type MissingCommand struct {
 // Capabilities describe a backend as data, so that a backend can be chosen by its properties.
 type Capabilities struct {
 	Name        string      // "process"
-	Runtimes    []string    // what it can run on this machine
-	Missing     []Missing   // what it could run if it were there
-	Strength    int         // 0 none, Process, Container, Machine; less where the system offers less
-	Walls       []string    // what stands between program and machine, in words
-	Warning     string      // what is missing here of what the backend should be; empty if nothing is
-	Unavailable *core.Error // why the backend cannot be used here; nil if it can
-	Proxies     bool        // it leads programs' connections to a Host that is a Proxy
+	Runtimes    []string    // runtimes that it can run on this machine
+	Missing     []Missing   // runtimes that it could run if they were installed
+	Strength    int         // 0 (none), Process, Container, UserKernel or Machine; less if the system offers less
+	Walls       []string    // what separates program and machine, in words
+	Warning     string      // what this machine lacks for the backend's full strength; empty if nothing
+	Unavailable *core.Error // the reason why the backend cannot be used here; nil if it can
+	Proxies     bool        // it passes programs' connections to a Host that is a Proxy
 	// Commands lists the commands of the settings that programs can start. NoCommands lists the others.
 	Commands   []string         `json:",omitempty"`
 	NoCommands []MissingCommand `json:",omitempty"`

@@ -24,10 +24,10 @@ import (
 const (
 	tries        = 4
 	firstPause   = 500 * time.Millisecond
-	longestPause = 30 * time.Second // that an endpoint may ask for
+	longestPause = 30 * time.Second // maximum delay that an endpoint may ask for
 	maxErrorBody = 64 << 10
-	maxStream    = 16 << 20 // bytes of an answer with everything around its text
-	bytesOfToken = 8        // beyond so many for each token an answer is cut
+	maxStream    = 16 << 20 // maximum size of an answer with its framing, in bytes
+	bytesOfToken = 8        // maximum bytes per token; a longer answer is cut
 )
 
 // Format is the protocol of an endpoint.
@@ -35,8 +35,8 @@ type Format string
 
 // The formats.
 const (
-	OpenAI    Format = "openai"    // chat completions, as Ollama and vLLM have them, too
-	Anthropic Format = "anthropic" // messages
+	OpenAI    Format = "openai"    // chat completions, also of Ollama and vLLM
+	Anthropic Format = "anthropic" // the Messages API
 )
 
 // Options configure an Endpoint. URL and Model are required.
@@ -45,7 +45,7 @@ type Options struct {
 	URL     string // without /chat/completions or /messages
 	Model   string
 	Key     string
-	Timeout time.Duration // of one answer with everything that is tried again; 2 minutes if 0
+	Timeout time.Duration // timeout of one answer including retries; 2 minutes if 0
 	// Dial connects to an IP address. If it is nil, the system's network is used.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Pause waits before the next attempt. If it is nil, the endpoint really waits.
@@ -103,7 +103,7 @@ func isLoopback(host string) bool {
 // judged is a dialer that checks each address before it connects.
 type judged struct {
 	next  func(ctx context.Context, network, address string) (net.Conn, error)
-	local bool // this machine alone
+	local bool // this machine only
 }
 
 func (j judged) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -245,7 +245,7 @@ func errorOf(text []byte) string {
 	}
 	var plain string
 	if json.Unmarshal(said.Error, &e) != nil {
-		_ = json.Unmarshal(said.Error, &plain) // some say it in one text
+		_ = json.Unmarshal(said.Error, &plain) // some endpoints send a string
 	}
 	return cmp.Or(e.Message, plain)
 }

@@ -12,7 +12,7 @@ import (
 type piece struct {
 	text, model, refusal string
 	input, output        int
-	stop                 string // why the answer has ended; "" if it goes on
+	stop                 string // the reason why the answer ended; "" while it continues
 }
 
 // parser parses an event of a stream, or a whole answer.
@@ -78,7 +78,7 @@ func openAIPiece(data []byte) (piece, *core.Error) {
 		Model   string `json:"model"`
 		Choices []struct {
 			Delta   openAIText `json:"delta"`
-			Message openAIText `json:"message"` // of an answer that is no stream
+			Message openAIText `json:"message"` // of an answer that is not a stream
 			Finish  string     `json:"finish_reason"`
 		} `json:"choices"`
 		Usage struct {
@@ -121,7 +121,7 @@ func anthropicPiece(data []byte) (piece, *core.Error) {
 			Text string `json:"text"`
 			Stop string `json:"stop_reason"`
 		} `json:"delta"`
-		message // an answer that is no stream; the usage of message_delta
+		message // an answer that is not a stream, or the usage of message_delta
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
 		return piece{}, unreadable(err)

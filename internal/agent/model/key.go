@@ -14,7 +14,7 @@ func KeyFromKeyring() (string, *core.Error) {
 	e := core.Errorf(core.KindInvalidArguments, "model", "model.key: there is no key of a model in the keyring of the system").
 		WithHint("put it there with: secret-tool store --label=retort service retort username model; or set key: ${VARIABLE}")
 	if runtime.GOOS == "linux" && os.Getenv("DBUS_SESSION_BUS_ADDRESS") == "" {
-		return "", e // to ask would start the bus that it is asked over
+		return "", e // the request itself would start the bus
 	}
 	key, err := keyring.Get("retort", "model")
 	if err != nil || key == "" {

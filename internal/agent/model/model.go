@@ -25,15 +25,15 @@ type Message struct {
 type Prompt struct {
 	System    string
 	Messages  []Message
-	MaxTokens int              // of the answer
-	Told      func(int)        // is told how many bytes have come; may be nil
-	Count     func(string) int // tokens of a text, where the endpoint does not say; nil counts bytes by four
+	MaxTokens int              // maximum tokens of the answer
+	Told      func(int)        // is called with the number of received bytes; may be nil
+	Count     func(string) int // counts the tokens of a text if the endpoint does not; nil means a quarter of its bytes
 }
 
 // Reply represents the answer of a model.
 type Reply struct {
 	Text   string
-	Model  string // as it names itself
+	Model  string // its own name
 	Input  int    // tokens
 	Output int
 	// Estimated reports that the tokens were counted here because the endpoint did not report them.

@@ -13,10 +13,10 @@ type TaskData struct {
 	Task     string      `json:"task"`
 	Language string      `json:"language"`
 	Python   bool        `json:"python"`
-	Inputs   string      `json:"inputs"` // JSON, "" if there are none
+	Inputs   string      `json:"inputs"` // JSON; "" if there are none
 	Tools    []ToolData  `json:"tools"`
 	Skills   []SkillUse  `json:"skills"`
-	Effects  []EffectOne `json:"effects"` // that tools of the task may have
+	Effects  []EffectOne `json:"effects"` // side effects that tools of the task may have
 }
 
 // ToolData describes one tool.
@@ -38,7 +38,7 @@ type SkillUse struct {
 type EffectOne struct {
 	Tool      string `json:"tool"`
 	Arguments string `json:"arguments"` // JSON
-	State     string `json:"state"`     // what became of it
+	State     string `json:"state"`     // its result
 }
 
 // RepairData holds the data of repair.md.
@@ -58,10 +58,10 @@ type RepairData struct {
 type SkillData struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
-	Language    string         `json:"language"` // of a fence: "ts", "python"
+	Language    string         `json:"language"` // for a code fence: "ts", "python"
 	Use         string         `json:"use"`
 	Functions   []FunctionData `json:"functions"`
-	Example     string         `json:"example"` // arguments for the command line, a blank before
+	Example     string         `json:"example"` // arguments for the command line, with a leading blank
 	Tools       []string       `json:"tools"`
 }
 

@@ -23,15 +23,15 @@ type Name string
 
 // The templates.
 const (
-	System     Name = "system.md"   // what a model is told of programs: language
-	Task       Name = "task.md"     // what is asked of it: task, language, inputs, tools, skills, skeleton
-	Repair     Name = "repair.md"   // what is said of a program that was refused or has failed: error, effects, left
-	SkeletonTS Name = "skeleton.ts" // a program to begin with: task, tools, inputs
+	System     Name = "system.md"   // tells a model how to write programs: language
+	Task       Name = "task.md"     // asks for a program: task, language, inputs, tools, skills, skeleton
+	Repair     Name = "repair.md"   // describes a refused or failed program: error, effects, left
+	SkeletonTS Name = "skeleton.ts" // a starting program: task, tools, inputs
 	SkeletonPy Name = "skeleton.py"
 	Skill      Name = "skill.md"   // the text of SKILL.md: name, description, use, functions, tools
 	WrapperTS  Name = "wrapper.ts" // the file of a tool: server, tool, code
 	WrapperPy  Name = "wrapper.py" // the same of a server
-	StubTS     Name = "stub.ts"    // what a model is told of a tool: server, tool, name, definition, full
+	StubTS     Name = "stub.ts"    // describes a tool to a model: server, tool, name, definition, full
 	StubPy     Name = "stub.py"
 )
 
@@ -49,7 +49,7 @@ const maxTemplate = 256 << 10
 // Set holds the templates of a project. It is immutable.
 type Set struct {
 	trees map[Name]*parse.Tree
-	files map[Name]string // of those that a project has in other words
+	files map[Name]string // files that override the built-in ones
 }
 
 // Open reads the templates of a folder and uses the built-in text for those that the folder does not have. The folder
@@ -98,7 +98,7 @@ func read(dir string, name Name) (string, error) {
 		return "", fs.ErrNotExist
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return "", fs.ErrNotExist // a named pipe would be waited for
+		return "", fs.ErrNotExist // opening a named pipe would block
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

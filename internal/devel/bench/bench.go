@@ -21,7 +21,7 @@ type Row struct {
 	Worst  float64 `json:"worst,omitempty"` // of the same runs
 	Unit   string  `json:"unit"`            // "ms", "µs", "MB"
 	Runs   int     `json:"runs,omitempty"`
-	Target float64 `json:"target,omitempty"` // what the project promises; 0 is no promise
+	Target float64 `json:"target,omitempty"` // the project's target; 0 if there is none
 }
 
 // Met reports whether the median meets the target.
@@ -30,8 +30,8 @@ func (r Row) Met() bool { return r.Target == 0 || r.Median <= r.Target }
 // Options configure a run.
 type Options struct {
 	Self     string            // path of the retort binary
-	Progress func(what string) // told what is being measured; may be nil
-	Only     []string          // some of Parts; everything if empty
+	Progress func(what string) // is called with what is being measured; may be nil
+	Only     []string          // some of Parts; all if empty
 	// Catalogs is a folder with lists of tools, for Targets. Connected holds servers to use instead. Without either,
 	// the tools are generated.
 	Catalogs  string

@@ -18,7 +18,7 @@ type client struct {
 	out *bufio.Reader
 	id  int
 
-	instructions string // that the server gave
+	instructions string // from the server
 }
 
 func start(ctx context.Context, name string, args ...string) (*client, error) {

@@ -19,7 +19,7 @@ import (
 func (b *bench) docker(ctx context.Context) error {
 	for _, runner := range []struct {
 		name       string
-		cold, pool float64 // what is promised, in ms
+		cold, pool float64 // target in ms
 	}{{"runc", 400, 20}, {"runsc", 600, 25}} {
 		if err := b.containers(ctx, runner.name, runner.cold, runner.pool); err != nil {
 			return fmt.Errorf("%s: %w", runner.name, err)
@@ -52,11 +52,11 @@ func (b *bench) containers(ctx context.Context, runner string, nothing, pool flo
 func (b *bench) sandboxes(ctx context.Context, what string, runtimes []string, cold, warm sandbox.Backend, nothing, pool float64) error {
 	defer func() { b.pause = 0 }()
 	for _, runtime := range runtimes {
-		b.pause = 200 * time.Millisecond // in which the one before comes to its end
+		b.pause = 200 * time.Millisecond // lets the previous one end
 		if err := b.time(what+", "+runtime+": smallest program, from nothing", 10, nothing, func() error { return smallest(ctx, cold, runtime) }); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
 		}
-		b.pause = 1500 * time.Millisecond // in which the next container gets ready
+		b.pause = 1500 * time.Millisecond // lets the next container become ready
 		if err := b.time(what+", "+runtime+": smallest program, from the pool", 10, pool, func() error { return smallest(ctx, warm, runtime) }); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
 		}
@@ -76,7 +76,7 @@ func (b *bench) held(ctx context.Context, runner string, warm sandbox.Backend, b
 		return err
 	}
 	defer s.Close()
-	time.Sleep(2 * time.Second) // in which those that wait are complete again
+	time.Sleep(2 * time.Second) // lets the pool fill up again
 	megabytes, containers := 0.0, 0
 	for id, more := range inContainers() {
 		if _, was := before[id]; !was && more > 0 {

@@ -40,7 +40,7 @@ func (b *bench) waiting(ctx context.Context, warm sandbox.Backend) error {
 		return err
 	}
 	defer s.Close()
-	time.Sleep(2 * time.Second) // in which those that wait are complete again
+	time.Sleep(2 * time.Second) // lets the pool fill up again
 	megabytes, containers := 0.0, 0
 	for _, pid := range below(os.Getpid()) {
 		if part, err := share(pid); err == nil {

@@ -42,11 +42,11 @@ func (b *bench) runtimes(ctx context.Context) error {
 				return fmt.Errorf("%s: %w", runtime, err)
 			}
 		}
-		b.pause = 50 * time.Millisecond // in which the one before comes to its end
+		b.pause = 50 * time.Millisecond // lets the previous one end
 		if err := b.time(runtime+": smallest program, from nothing", 20, target.cold, func() error { return smallest(ctx, cold, runtime) }); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
 		}
-		b.pause = 300 * time.Millisecond // in which the next child gets ready
+		b.pause = 300 * time.Millisecond // lets the next child become ready
 		if err := b.time(runtime+": smallest program, warm", 20, target.warm, func() error { return smallest(ctx, warm, runtime) }); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
 		}

@@ -21,8 +21,8 @@ type Target struct {
 	Promised string `json:"promised"`
 	Measured string `json:"measured"`         // "not measured here" if this machine lacks what it needs
 	Met      *bool  `json:"met,omitempty"`    // nil if it was not measured, or nothing was promised
-	Command  string `json:"command"`          // that measures it again
-	Losses   string `json:"losses,omitempty"` // what the figure leaves out, or where it is worse
+	Command  string `json:"command"`          // command that measures it again
+	Losses   string `json:"losses,omitempty"` // what the figure leaves out, or in which respect it is worse
 }
 
 // TargetParts are the parts whose rows Targets needs.

@@ -52,7 +52,7 @@ func (b *bench) idleMachine(ctx context.Context, warm sandbox.Backend) error {
 		return err
 	}
 	defer s.Close()
-	time.Sleep(2 * time.Second) // in which those that wait are complete again
+	time.Sleep(2 * time.Second) // lets the pool fill up again
 	megabytes, machines := 0.0, 0
 	for _, pid := range below(os.Getpid()) {
 		if n := name(pid); !strings.HasPrefix(n, "qemu-system") && n != "firecracker" {

@@ -27,14 +27,14 @@ const (
 // Cost is the cost of a task done in one way. Tokens are counted as o200k_base.
 type Cost struct {
 	Way         string  `json:"way"`
-	Definitions int     `json:"definitions"`  // of tools, and instructions of servers
-	Read        int     `json:"read"`         // of what tools answered to the model
-	Written     int     `json:"written"`      // by the model: calls, their arguments, programs
+	Definitions int     `json:"definitions"`  // definitions of tools and instructions of servers
+	Read        int     `json:"read"`         // results of tools for the model
+	Written     int     `json:"written"`      // written by the model: calls, arguments, programs
 	RoundTrips  int     `json:"round_trips"`  // turns in which the model called something
-	Calls       int     `json:"tool_calls"`   // that reached the servers
-	WallMS      float64 `json:"wall_ms"`      // of all calls; a model's own time is not in it
-	Peak        int     `json:"peak_context"` // what the context has grown to at the end
-	Input       int     `json:"input_tokens"` // what the model reads over all turns, if nothing of it is cached
+	Calls       int     `json:"tool_calls"`   // calls that reached the servers
+	WallMS      float64 `json:"wall_ms"`      // time of all calls, without the model's own time
+	Peak        int     `json:"peak_context"` // size of the context at the end
+	Input       int     `json:"input_tokens"` // tokens that the model reads in all turns without caching
 	Answer      string  `json:"answer"`       // JSON; the same in all ways
 }
 

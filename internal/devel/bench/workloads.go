@@ -28,11 +28,11 @@ type Workload struct {
 type workload struct {
 	name, task string
 	servers    []string // the servers whose tools the task needs
-	queries    []string // with which the tools are searched, in one turn each
+	queries    []string // queries of the tool search, each in one turn
 	direct     func(*agent) (any, error)
 	programs   []string                           // in workloads/; all but the last are wrong
-	call       *call                              // instead of a program, where one call is all
-	pick       func(json.RawMessage) (any, error) // the answer, out of what that call answers
+	call       *call                              // instead of a program, if one call is enough
+	pick       func(json.RawMessage) (any, error) // extracts the answer from the call's result
 }
 
 //go:embed workloads/*.ts
@@ -57,7 +57,7 @@ func (c call) text() string {
 type agent struct {
 	*conversation
 	servers *everyday
-	may     map[string]bool // tools whose definitions it has; nil: of all
+	may     map[string]bool // tools whose definitions it has; nil means all
 }
 
 // calls makes the calls of one turn concurrently and returns their answers. The model sees an answer that is an error

@@ -25,7 +25,7 @@ func Conformance(t *testing.T, module, expected string, args ...string) {
 	suite := func(t *testing.T, args ...string) string {
 		cmd := exec.CommandContext(Context(t), node, append([]string{"--import", patient, filepath.Join(modules, module, "dist", "index.js")}, args...)...)
 		cmd.Dir = t.TempDir()
-		out, _ := cmd.CombinedOutput() // its exit status does not know what is expected
+		out, _ := cmd.CombinedOutput() // its exit status does not consider the expected failures
 		return string(out)
 	}
 	if args[0] == "client" {

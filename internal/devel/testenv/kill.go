@@ -61,7 +61,7 @@ func Groups(pid int) (groups []string) {
 		if err == nil && d.IsDir() && own.MatchString(path) {
 			groups = append(groups, path+members(path))
 		}
-		return nil // what has ended meanwhile is none
+		return nil // a process that has ended is not one
 	})
 	return groups
 }

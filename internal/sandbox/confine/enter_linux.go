@@ -149,7 +149,7 @@ func (p *Plan) openRing() {
 			return
 		}
 	}
-	_, _ = unix.FcntlInt(uintptr(fd), unix.F_DUPFD, shm.Descriptor) // there is none that is higher yet
+	_, _ = unix.FcntlInt(uintptr(fd), unix.F_DUPFD, shm.Descriptor) // no higher descriptor is open yet
 	_ = unix.Close(fd)
 }
 
@@ -173,7 +173,7 @@ func (p *Plan) limit() error {
 		}
 		err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most})
 		if p.Contained && err == unix.EPERM {
-			continue // a kernel in user space that does not have what it would limit
+			continue // a user-space kernel without this resource
 		}
 		if err != nil {
 			return err
@@ -225,7 +225,7 @@ func (p *Plan) dropCapabilities() error {
 	if len(p.Argv) > 0 {
 		for c := uintptr(0); c <= lastCapability; c++ {
 			if int(c) == p.keeps() {
-				continue // what is inherited has to be in the bounding set
+				continue // an inherited capability must be in the bounding set
 			}
 			if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != unix.EINVAL && err != unix.EPERM {
 				return err
@@ -277,7 +277,7 @@ func keepOne(header *unix.CapUserHeader, set *[2]unix.CapUserData, kept int) err
 // interpreter is a program that this process can become, although its file system has no way to name it and the
 // process must not start any other. The filter allows execve for only one address, which cannot be guessed later.
 type interpreter struct {
-	path    []byte // lies in memory at that address
+	path    []byte // is at that address in memory
 	address uintptr
 }
 

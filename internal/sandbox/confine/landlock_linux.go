@@ -56,7 +56,7 @@ func (p *Plan) readable(dirs bool) []string {
 		}
 	}
 	if p.Weak && p.Proc && !dirs {
-		paths = append(paths, "/proc/self/maps") // where a C library finds the end of the stack
+		paths = append(paths, "/proc/self/maps") // a C library finds the end of the stack there
 	}
 	if p.Harness != "" && dirs {
 		paths = append(paths, p.Harness)

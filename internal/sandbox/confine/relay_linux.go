@@ -48,7 +48,7 @@ func (p *Plan) relay() error {
 
 // listener opens a listener in the network namespace of this process.
 func (p *Plan) listener() (net.Listener, error) {
-	if err := raiseLoopback(); err != nil && !p.Contained { // where it has been raised, and nobody may
+	if err := raiseLoopback(); err != nil && !p.Contained { // there the device is up already, and raising it is not permitted
 		return nil, err
 	}
 	fd, err := listen()
@@ -70,7 +70,7 @@ type relayed struct {
 // startGuest starts this program again with the plan of the guest, which does not include the relay.
 func (p *Plan) startGuest() (*relayed, error) {
 	rest := *p
-	if rest.Network = reached; rest.Processes > 0 { // those of a user are counted together
+	if rest.Network = reached; rest.Processes > 0 { // the threads of a user are counted together
 		rest.Processes += RelayThreads
 	}
 	plan, err := json.Marshal(rest)
@@ -108,7 +108,7 @@ func (p *Plan) startGuest() (*relayed, error) {
 // returns the guest's exit status.
 func (g *relayed) serve(l net.Listener, stream io.ReadWriteCloser) int {
 	m := mux.New(stream, nil)
-	go func() { _ = m.Serve() }() // Done tells of its end
+	go func() { _ = m.Serve() }() // Done reports its end
 	go lead(l, m)
 	go func() { _, _ = io.Copy(g.in, m.First()) }()
 	ended := make(chan int, 1)

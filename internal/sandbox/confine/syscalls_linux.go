@@ -83,7 +83,7 @@ type test int
 const (
 	equal   test = iota
 	address      // equal in all 64 bits
-	anySet       // one of the bits of value, at least
+	anySet       // at least one of the bits of value
 	noneSet      // none of them
 )
 
@@ -171,7 +171,7 @@ func (p *Plan) modes() (rules []rule) {
 	for _, number := range olderChmod {
 		rules = append(rules, rule{number: number, conditions: []condition{{1, noneSet, special}}})
 	}
-	opens := map[uintptr]int{unix.SYS_OPENAT: 2} // where the flags are; the mode comes next
+	opens := map[uintptr]int{unix.SYS_OPENAT: 2} // index of the flags; the mode follows
 	for _, number := range olderOpen {
 		opens[number] = 1
 	}

@@ -150,7 +150,7 @@ func failed(step string, err error) error {
 
 // Ended is the error of a process that was a relay and whose guest has ended.
 type Ended struct {
-	Code int // exit status, or 128 and the number of a signal
+	Code int // exit status, or 128 plus the number of a signal
 }
 
 func (e *Ended) Error() string { return fmt.Sprintf("walls: the guest has ended (%d)", e.Code) }

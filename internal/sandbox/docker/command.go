@@ -72,7 +72,7 @@ func (b *backend) command(whole context.Context, c sandbox.Command, l core.Limit
 func (b *backend) askCommand(d *daemon, m *image, name string, found *hostcmd.Command, c sandbox.Command, l core.Limits) (*create, error) {
 	plan := found.Plan(c.Args)
 	plan.Data, plan.Seconds = allowance(l)+spare, 2*int64(l.Computing/time.Second)+5
-	if !d.kernel { // else the control group counts, and not a user that all programs are
+	if !d.kernel { // otherwise the control group counts the threads, and not the user, which all programs share
 		plan.Processes = 0
 	}
 	needed, err := found.Image()

@@ -137,7 +137,7 @@ func (b *backend) ask(d *daemon, m *image, name string) (*create, error) {
 	if m.i != nil {
 		plan.Argv, plan.Env, plan.Tmp, plan.Mounts = m.argv, m.env, temporary, m.mounts()
 	}
-	if d.kernel { // which counts threads for itself
+	if d.kernel { // gVisor counts threads itself
 		if plan.Processes = builtinThreads; m.i != nil {
 			plan.Processes = m.i.Threads
 		}
@@ -163,10 +163,10 @@ func (b *backend) contain(d *daemon, m *image, name, kind string, plan confine.P
 	if plan.Tmp > 0 {
 		tmpfs["/tmp"] = fmt.Sprintf("rw,noexec,nosuid,nodev,mode=1777,size=%d,nr_inodes=%d", temporary, temporary>>14)
 	}
-	if d.kernel { // which shows its own files there
+	if d.kernel { // gVisor shows its own files there
 		const nothing = "ro,noexec,nosuid,nodev,size=4k"
 		tmpfs["/sys"] = nothing
-		if m.i == nil || !m.i.Proc || m.network != nil { // else it is alone there, and does not start without
+		if m.i == nil || !m.i.Proc || m.network != nil { // otherwise it would be alone there and not start
 			tmpfs["/proc"] = nothing
 		}
 		pids = kernelThreads
@@ -224,17 +224,17 @@ type container struct {
 	runtime string
 	id      string
 	conn    net.Conn
-	out     *io.PipeReader // what the guest sends
-	wire    io.ReadWriter  // over both, and over what is shared
-	shared  *shm.Memory    // nil if nothing is
+	out     *io.PipeReader // output of the guest
+	wire    io.ReadWriter  // over both and over the shared memory
+	shared  *shm.Memory    // nil if no memory is shared
 	stderr  procgroup.Head
-	limits  core.Limits // that it was started with
+	limits  core.Limits // the limits that it was started with
 
 	killed   atomic.Bool
-	outgrown atomic.Bool // it had more memory than it may
+	outgrown atomic.Bool // it exceeded its memory limit
 	killing  sync.Once
-	ended    chan struct{} // closed when it has ended, or nobody can tell
-	code     int           // with which it ended; -1 if that is not known
+	ended    chan struct{} // closed when it has ended, or its end cannot be determined
+	code     int           // exit status; -1 if unknown
 	gone     chan struct{}
 	began    time.Time // when its program came
 	peak     atomic.Int64

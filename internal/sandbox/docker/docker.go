@@ -84,23 +84,23 @@ type backend struct {
 	looked time.Time
 	swept  time.Time
 	found  sandbox.Capabilities
-	daemon *daemon  // nil as long as none has answered
+	daemon *daemon  // nil until one has answered
 	left   []string // containers that could not be removed
-	why    error    // of the last of them
+	why    error    // error of the last of them
 }
 
 // bounds are the timeouts of requests to the daemon. Tests set their own.
 type bounds struct {
-	answering time.Duration // to describe itself
-	asking    time.Duration // to begin to wait for a container's end
+	answering time.Duration // time to describe itself
+	asking    time.Duration // time to begin to wait for a container's end
 }
 
 // daemon represents a daemon that has answered.
 type daemon struct {
 	api      *api
-	runtime  string // what containers are asked to have; empty is its own choice
-	kernel   bool   // that is gVisor
-	swap     bool   // it bounds swap
+	runtime  string // requested for containers; empty means the daemon's default
+	kernel   bool   // the runtime is gVisor
+	swap     bool   // the daemon can limit swap
 	holes    string
 	security []string
 	oom      *watcher

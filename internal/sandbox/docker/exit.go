@@ -71,7 +71,7 @@ type watcher struct {
 
 	mu   sync.Mutex
 	ids  map[string]bool
-	news chan struct{} // closed and replaced with each
+	news chan struct{} // closed and replaced with each event
 }
 
 const maxRemembered = 1024

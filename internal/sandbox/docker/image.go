@@ -41,13 +41,13 @@ type image struct {
 	runtime string
 	guest   string                   // the binary
 	i       *interpreter.Interpreter // nil for the built-in runtime
-	base    string                   // NAME@DIGEST that it is made from, where the settings name one
+	base    string                   // NAME@DIGEST of the base image, if the settings name one
 	labels  map[string]string        // of containers that are never started
 	network *interpreter.Network     // nil if its programs have none
 	command *hostcmd.Command         // nil if it is for programs
 
 	mu    sync.Mutex
-	ready string   // its name, once the daemon has it
+	ready string   // its name, once the daemon has the image
 	argv  []string // of the interpreter
 	env   []string
 	empty []string
@@ -59,7 +59,7 @@ type image struct {
 type file struct {
 	inside, source string // source is empty for data
 	data           []byte
-	program        bool // which is data that can be executed
+	program        bool // data that can be executed
 }
 
 // mode returns the file mode of data.

@@ -11,7 +11,7 @@ import (
 // reach the daemon.
 type hole struct {
 	component string
-	fixed     []string // in which versions, one for each series; anything older has it
+	fixed     []string // fixed versions, one for each series; older ones are vulnerable
 	cve       string
 	what      string
 }

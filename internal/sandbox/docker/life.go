@@ -20,10 +20,10 @@ import (
 // Labels of containers.
 const (
 	label        = "retort"         // "guest"
-	labelEngine  = "retort.engine"  // which engine it is of
+	labelEngine  = "retort.engine"  // the engine that it belongs to
 	labelLock    = "retort.lock"    // the file that this engine has locked
-	labelMachine = "retort.machine" // on which machine
-	labelProcess = "retort.process" // which process it is there
+	labelMachine = "retort.machine" // the engine's machine
+	labelProcess = "retort.process" // the engine's process on that machine
 )
 
 // life shows other engines that this one is alive, by a file that it keeps locked. The lock is released when the
@@ -163,7 +163,7 @@ func (b *backend) sweep(a *api) {
 	for i := 0; len(dying) > 0 && (i < len(again) || kept == nil || len(kept) > 0); i++ {
 		select {
 		case <-ctx.Done():
-			return // the next engine goes on
+			return // the next engine continues
 		case <-time.After(again[min(i, len(again)-1)]):
 		}
 		kept = reap(ctx, a)

@@ -29,7 +29,7 @@ func (b *backend) share(d *daemon, m *image) *shm.Memory {
 	}
 	memory, err := shm.Create(b.life.ring(strings.ToLower(rand.Text()[:8])))
 	if err != nil {
-		return nil // launch says what is wrong, if anything is
+		return nil // launch reports what is wrong, if anything is
 	}
 	return memory
 }

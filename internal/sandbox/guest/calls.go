@@ -173,7 +173,7 @@ func hasLongInteger(data []byte) bool {
 	const digits = 16
 	for i := digits - 1; i < len(data); i++ {
 		if !isDigit(data[i]) {
-			i += digits - 1 // nothing that covers this place can be long enough
+			i += digits - 1 // no run of digits that covers this position can be long enough
 			continue
 		}
 		first := i

@@ -47,7 +47,7 @@ type thrownValue struct {
 
 // thrown reports what the program threw, or rejected without a handler. It takes ownership of the value.
 func (g *guest) thrown(value quickjs.Value) wire.Done {
-	g.js.SetMemoryLimit(uintptr(g.program.Memory + 4*ownMemory)) // enough to speak of it
+	g.js.SetMemoryLimit(uintptr(g.program.Memory + 4*ownMemory)) // enough for a message
 	defer value.Free()
 	described, err := g.describe.Call(quickjs.UndefinedValue, value)
 	if err != nil {

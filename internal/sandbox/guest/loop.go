@@ -28,11 +28,11 @@ const (
 // guest runs one program. Everything except the connection belongs to the goroutine of serve.
 type guest struct {
 	conn     *wire.Conn
-	posted   chan struct{} // has one when there may be something to flush
+	posted   chan struct{} // has a value when there may be something to flush
 	inbox    inbox
 	stash    []wire.Frame // results that arrived during a synchronous call
 	js       *engine
-	compiled modules // of the prelude, as far as they came
+	compiled modules // modules of the prelude, as far as received
 	program  wire.Start
 	reseeded bool
 	code     string
@@ -42,8 +42,8 @@ type guest struct {
 	targets  []*target
 	pending  map[uint32]*pending
 	made     uint32 // calls so far
-	underWay int    // calls without a result so far, but for synchronous ones
-	gone     bool   // the host is, so that nobody hears a last word
+	underWay int    // calls without a result so far, except synchronous ones
+	gone     bool   // the host is gone, so that no report can be sent
 	warnings []string
 
 	// What the prelude gives.
@@ -95,7 +95,7 @@ func serve(conn *wire.Conn, in inbox, compiled modules, restored bool) error {
 		done.Warnings = append(done.Warnings, fmt.Sprintf("calls still under way when the program ended: %d; whether they have had their effects is not known", g.underWay))
 	}
 	err = conn.Send(wire.DoneFrame(done, value))
-	for open := true; open; { // nobody waits for these results any more
+	for open := true; open; { // these results are not needed any more
 		_, _, open = in.wait(time.Time{})
 	}
 	return err

@@ -24,14 +24,14 @@ import (
 type port struct {
 	conn    *wire.Conn
 	in, out int
-	ring    *shm.End // nil if there is no memory beside the stream
-	blocks  bool     // a read waits
-	idle    func()   // called once when there is time, after somebody has rung the bell for nothing
+	ring    *shm.End // nil without shared memory
+	blocks  bool     // a read blocks
+	idle    func()   // called once when there is time, after a bell without data
 
 	mu      sync.Mutex // guards reading
 	stash   []wire.Frame
-	quick   bool // the last wait was
-	quiet   bool // a read is not told to Go's scheduler
+	quick   bool // the last wait was short
+	quiet   bool // Go's scheduler is not told about reads
 	started bool // the program has come
 	gone    bool
 }
@@ -297,7 +297,7 @@ func (p *port) take() (f wire.Frame, ok, open bool) {
 }
 
 func (p *port) wait(deadline time.Time) (f wire.Frame, ok, open bool) {
-	p.conn.Settle() // while somebody else writes, they read as well
+	p.conn.Settle() // while another goroutine writes, it also reads
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.stash) == 0 && !p.gone {

@@ -76,7 +76,7 @@ func (b *backend) spawn() *procgroup.Spawner {
 // close waits for trials, ends the spawner and removes the folder. All guests must be gone.
 func (b *backend) close() error {
 	b.over()
-	b.place.close() // a trial that comes later finds no place
+	b.place.close() // a later trial fails
 	b.trials.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -132,7 +132,7 @@ func (b *backend) become(whole context.Context, g *container, c sandbox.Command,
 		return ended, hostcmd.Starved(c.Name)
 	case whole.Err() != nil:
 		return ended, hostcmd.Cancelled(c.Name)
-	case !g.began: // what was said is gVisor's
+	case !g.began: // the output is gVisor's
 		return sandbox.Ended{}, hostcmd.Refuse("%s could not be started: %.200q", c.Name, ended.Stderr).WithHint("`retort doctor` says what is wrong")
 	}
 	return ended, hostcmd.Unstarted(c.Name, ended)

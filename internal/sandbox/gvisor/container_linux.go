@@ -45,8 +45,8 @@ type container struct {
 	cmd     *exec.Cmd
 	group   *procgroup.Group
 	in, out *os.File
-	wire    io.ReadWriter // over both, and over what is shared
-	shared  *shm.Memory   // nil if nothing is
+	wire    io.ReadWriter // over both and over the shared memory
+	shared  *shm.Memory   // nil if no memory is shared
 	stderr  procgroup.Head
 	closing sync.Once
 
@@ -68,7 +68,7 @@ func (r *root) share(dir string) *shm.Memory {
 	}
 	memory, err := shm.Create(filepath.Join(dir, "ring"))
 	if err != nil {
-		return nil // the container is slower without, and says what else is wrong
+		return nil // without it the container is slower and reports what else is wrong
 	}
 	return memory
 }
@@ -149,7 +149,7 @@ func (g *container) Limit(l core.Limits) {
 	g.watch.Do(func() {
 		g.pid = g.kernel()
 		g.memory = openMemory(g.pid)
-		if !g.root.command { // which has had its program from the beginning
+		if !g.root.command { // which has its program from the beginning
 			g.footing = g.used()
 		}
 		g.group.Limit(g.group.Used()+g.root.allowance(l), l, threads+2*g.root.threads)
@@ -169,10 +169,10 @@ func (r *root) allowance(l core.Limits) int64 {
 // look ends a container that exceeds its allowance, or whose program exceeds its memory limit by more than over for
 // longer than stuck.
 func (g *container) look(l core.Limits) {
-	defer g.memory.Close() // nil answers with an error
+	defer g.memory.Close() // a nil file returns an error
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	low := time.Now() // when it took no more than its memory
+	low := time.Now() // when it last was within its memory limit
 	for {
 		select {
 		case <-g.watching:

@@ -28,7 +28,7 @@ type place struct {
 	dir string // of all engines; a temporary one if it is empty
 
 	mu   sync.Mutex
-	own  string // empty as long as nothing was needed
+	own  string // empty until it is first needed
 	lock *os.File
 	next int
 
@@ -146,7 +146,7 @@ func sweep(parent string) {
 	for _, dir := range left {
 		lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|syscall.O_NOFOLLOW, 0)
 		switch {
-		case os.IsNotExist(err) && old(dir) && len(processesOf(dir)) == 0: // who removed it died after the lock
+		case os.IsNotExist(err) && old(dir) && len(processesOf(dir)) == 0: // the process that removed it died after the lock was gone
 			_ = os.RemoveAll(dir)
 		case err == nil && procgroup.Abandoned(lock):
 			endAll(dir)

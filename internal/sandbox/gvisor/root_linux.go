@@ -34,8 +34,8 @@ type root struct {
 	i       *interpreter.Interpreter // nil for the built-in one
 	threads int
 	relayed bool // its programs have a network
-	shares  bool // its guest knows what to do with memory that the engine sees
-	command bool // what runs is a command, and no guest
+	shares  bool // its guest can share memory with the engine
+	command bool // it runs a command instead of a guest
 }
 
 // spec has the fields of an OCI runtime specification that are used here.
@@ -84,7 +84,7 @@ type specLinux struct {
 func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, network *interpreter.Network) (*root, error) {
 	r := &root{runtime: runtime, dir: dir, i: i, threads: 32, relayed: network != nil}
 	bounded := confine.Plan{Profile: runtime, Processes: r.threads, Files: files, Ring: network == nil && confine.Shares(runtime)}
-	empty, err := r.base(command[0], i == nil || !i.Proc || r.relayed) // else it is alone there, and does not start without
+	empty, err := r.base(command[0], i == nil || !i.Proc || r.relayed) // otherwise it would be alone there and not start
 	if err != nil {
 		return nil, err
 	}

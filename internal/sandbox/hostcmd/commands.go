@@ -25,8 +25,8 @@ type Set struct {
 // Command represents a command that programs can start.
 type Command struct {
 	Name   string
-	Inside string           // where it lies in its sandbox
-	Same   confine.Identity // of the file that was looked at, and that alone is started
+	Inside string           // its path in its sandbox
+	Same   confine.Identity // of the file that was found; only this file is started
 	// Image returns the files of the machine that the command needs, including its own.
 	Image func() (*interpreter.Image, error)
 

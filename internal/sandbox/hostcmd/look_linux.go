@@ -214,7 +214,7 @@ func lookAt(name, file string) (*Command, error) {
 	}
 	c := &Command{Name: name, Inside: path.Join(interpreter.BinDir, name), Same: same, path: file}
 	if isPython(name) {
-		c.Inside = path.Join(interpreter.BinDir, path.Base(file)) // where it looks for its library from
+		c.Inside = path.Join(interpreter.BinDir, path.Base(file)) // it looks for its library relative to this path
 		c.Image = sync.OnceValues(func() (*interpreter.Image, error) { return interpreter.PythonImage(c.Inside, file) })
 		return c, nil
 	}

@@ -31,7 +31,7 @@ func TestLook(t *testing.T) {
 		{write("script", "#!/bin/sh\nid\n", 0o755), "script (#!), which sh would have to run, and sh is none of the commands"},
 		{write("odd", "#!/usr/bin/env -S sh -c\nid\n", 0o755), "first line is not understood"},
 		{write("empty", "#!\nid\n", 0o755), "names no interpreter"},
-		{write("text", "id\n", 0o755), "no program of this system"},
+		{write("text", "id\n", 0o755), "not a program for this system"},
 		{write("setuid", string(binary), os.ModeSetuid|0o755), "setuid"},
 		{write("setgid", string(binary), os.ModeSetgid|0o755), "setgid"},
 		{"./tool", "absolute path"},

@@ -19,10 +19,10 @@ import (
 
 // Interpreter represents a runtime that is installed on the machine, with the harness that turns it into a guest.
 type Interpreter struct {
-	Runtime string   // "python", "node", "bun", "deno"; also names the walls' profile
+	Runtime string   // "python", "node", "bun", "deno"; also the name of the confinement profile
 	Command string   // path, or a name that is looked for in PATH
 	Flags   []string // before the path of the harness
-	Env     []string // all that it has of an environment, such as where its cache would be
+	Env     []string // its whole environment
 	Main    string   // the file of the harness to start with
 	// Harness returns the files of the harness by name. They are in HarnessDir in every sandbox.
 	Harness func() map[string][]byte
@@ -72,7 +72,7 @@ func (i Interpreter) Look() (string, error) {
 type Image struct {
 	Program string            // inside
 	Sources map[string]string // path inside → file or directory of the machine, without symbolic links on the way
-	Empty   []string          // directories in those of Sources that nobody needs
+	Empty   []string          // directories below Sources that are not needed
 }
 
 // NewImage returns the files that a program of the machine needs, including itself at the path inside.
@@ -161,7 +161,7 @@ func pythonOf(found string) (python pythonSays, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), asking)
 	defer cancel()
 	var said, complaint bytes.Buffer
-	ask := exec.CommandContext(ctx, found, "-I", "-S", "-c", askPython) // not behind walls: it is the user's own, and runs nothing else
+	ask := exec.CommandContext(ctx, found, "-I", "-S", "-c", askPython) // not confined: it is the user's own, and runs nothing else
 	ask.Stdout, ask.Stderr = &said, &complaint
 	if err := ask.Run(); err != nil {
 		return python, fmt.Errorf("it does not say where its library is: %w%s", err, firstLine(complaint.String()))

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	greeting = 10 * time.Second // in which a child must be ready
+	greeting = 10 * time.Second // time in which a child must become ready
 	// brief sets the running time below which the peak memory of a program is assumed to be the child's before.
 	// Measuring it would take as long as the program.
 	brief = 5 * time.Millisecond
@@ -36,12 +36,12 @@ type child struct {
 	stderr   *procgroup.Head
 	peak     peak
 	group    *procgroup.Group
-	foreseen core.Limits   // for which the group is bounded
+	foreseen core.Limits   // limits that are set for the group
 	began    time.Time     // when its program came
 	footing  footing       // when its program came
-	starved  bool          // the kernel ended it for want of memory; known when it has exited
+	starved  bool          // the kernel killed it because memory ran out; known when it has exited
 	exited   chan struct{} // closed when it has ended and been waited for
-	listener *os.File      // over which the listener of its network comes; nil if it has none
+	listener *os.File      // receives the listener of its network; nil if it has none
 }
 
 // spawn starts a child of a kind and waits until it is ready for a program.
@@ -80,7 +80,7 @@ func (b *Backend) greet(k *kind, weak bool, code []byte) (*child, error) {
 	late := time.AfterFunc(b.greeting, c.Kill)
 	defer b.expect(c)()
 	if code != nil {
-		_ = c.conn.Send(wire.HarnessFrame(code)) // what fails is seen next
+		_ = c.conn.Send(wire.HarnessFrame(code)) // the next call reports a failure
 	}
 	_, err = wire.Greet(c.conn)
 	inTime := late.Stop()
@@ -146,7 +146,7 @@ func (b *Backend) start(k *kind, weak bool) (*child, error) {
 	cmd.Path = sameProgram(cmd.Path)
 	cmd.Env, cmd.Dir = []string{}, rootDir()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, c.stderr
-	cmd.WaitDelay = time.Second // for standard error, should somebody else hold it
+	cmd.WaitDelay = time.Second // for standard error, if another process holds it open
 	k.tell(plan, weak)
 	c.group, err = b.spawner.Start(c.cmd)
 	_, _ = in.Close(), out.Close()

@@ -90,7 +90,7 @@ func (b *Backend) command(whole context.Context, k *kind, c sandbox.Command, lim
 	stderr := hostcmd.NewOutput(sandbox.MaxStderr, func() { cancel(over) })
 	cmd.Path, cmd.Env, cmd.Dir = sameProgram(cmd.Path), []string{}, rootDir()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.Stdin), stdout, stderr
-	cmd.WaitDelay = time.Second // nobody but the child has the other ends
+	cmd.WaitDelay = time.Second // only the child has the other ends
 	k.tell(plan, false)
 	group, err := b.spawner.Start(cmd)
 	for _, f := range cmd.ExtraFiles {

@@ -79,7 +79,7 @@ func (c *child) watch(l core.Limits, threads int, cancel context.CancelCauseFunc
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		var full time.Duration // for which nothing could be mapped
+		var full time.Duration // time in which nothing could be mapped
 		wait := untilLook(allowance(l))
 		next := time.NewTimer(wait)
 		defer next.Stop()
@@ -162,7 +162,7 @@ func processorTimeOf(pid int) time.Duration {
 // atCeiling reports whether a process with data bytes of data cannot map any more. Such a process may never end:
 // without memory for an integer, CPython retries for ever to raise the MemoryError.
 func atCeiling(pid int, data int64) bool {
-	const least = 1 << 20 // what allocators ask for at a time
+	const least = 1 << 20 // unit of allocators
 	var most unix.Rlimit
 	return data > 0 && unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &most) == nil && uint64(data)+least > most.Cur
 }

@@ -71,24 +71,24 @@ type Backend struct {
 	kinds    map[string]*kind
 	fallback Fallback
 	proxies  bool
-	limits   core.Limits // foreseen
+	limits   core.Limits // limits for which a child is prepared
 	commands hostcmd.Set
 	spawner  *procgroup.Spawner
 	check    func() state // what probe found, once it is known
 	first    chan *child  // the one that probe started
 	greeting time.Duration
 	have     func() sandbox.Capabilities
-	looked   chan struct{} // closed when have answers at once
+	looked   chan struct{} // closed when have returns at once
 
-	scratch scratch // for harnesses; of no use if there are full walls
+	scratch scratch // for harnesses; not used with full confinement
 	made    sync.Once
 
 	mu       sync.Mutex
 	parsed   parsed
 	running  map[*childSandbox]struct{}
-	expected map[*child]struct{} // that are not ready yet
+	expected map[*child]struct{} // children that are not ready yet
 	closed   bool
-	children sync.WaitGroup // that have been started and not yet waited for
+	children sync.WaitGroup // children that have been started and not yet waited for
 }
 
 // state is what the machine allows.
@@ -157,7 +157,7 @@ func (b *Backend) probe() state {
 		return state{}
 	}
 	if !hasWalls || !refusedWalls(err) {
-		return state{} // each start says for itself what is wrong
+		return state{} // each start reports what is wrong
 	}
 	cause, hint := remedy(err.Error())
 	if b.fallback == FallbackNone {

@@ -21,7 +21,7 @@ type childSandbox struct {
 	mu     sync.Mutex
 	used   bool
 	closed bool
-	over   bool                    // the child goes by itself
+	over   bool                    // the child exits by itself
 	cancel context.CancelCauseFunc // while a program runs
 }
 

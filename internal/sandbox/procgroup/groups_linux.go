@@ -142,7 +142,7 @@ func claim(parent string, within time.Duration) (string, error) {
 	}
 	dir := filepath.Join(parent, prefix+strconv.Itoa(os.Getpid()))
 	err := os.Mkdir(dir, 0o755)
-	if errors.Is(err, os.ErrExist) { // another engine in this process has it
+	if errors.Is(err, os.ErrExist) { // another engine in this process owns it
 		return os.MkdirTemp(parent, prefix+strconv.Itoa(os.Getpid())+".")
 	}
 	return dir, err

@@ -22,10 +22,10 @@ import (
 // backend holds what the virtual machines of one engine share.
 type backend struct {
 	Options
-	find   func() error // what makes machines
+	find   func() error // controls the virtual machine monitor
 	driver driver
-	found  *firecracker // nil where it is of no use
-	qemu   bool         // it is there, too
+	found  *firecracker // nil if it cannot be used
+	qemu   bool         // it is installed, too
 	kernel func() (*kernel, error)
 	images map[string]func() (*kept, error) // by runtime
 	life   context.Context                  // of machines that are made; ends with the backend
@@ -57,11 +57,11 @@ func newBackend(o Options) *backend {
 		b.Guest = []string{self, "guest", vminit.RestoredArgument}
 	}
 	b.named = b.Guest[0]
-	if b.named == self { // also where nobody knows what it is
+	if b.named == self { // also where the processor is unknown
 		b.Guest = append([]string{running}, b.Guest[1:]...)
 	}
 	if b.MaxWarm == 0 {
-		b.MaxWarm = 2 // to wake one takes as much of a processor as a small program
+		b.MaxWarm = 2 // resuming one takes as much processor time as a small program
 	}
 	if b.Dir == "" {
 		b.Dir = filepath.Join(os.TempDir(), "retort-vm-"+strconv.Itoa(os.Geteuid()))
@@ -220,7 +220,7 @@ func located(name, usual string) (string, error) {
 func (b *backend) look() sandbox.Capabilities {
 	have := sandbox.Capabilities{Name: Name, Strength: sandbox.Machine, Runtimes: []string{quickjs}, Proxies: b.Network != nil}
 	err := b.try()
-	if b.driver == nil { // nothing makes machines here
+	if b.driver == nil { // no virtual machine monitor is installed
 		b.driver = newQEMU(b.QEMU, false)
 	}
 	have.Walls = b.driver.walls()

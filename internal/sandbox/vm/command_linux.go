@@ -150,7 +150,7 @@ func (m *vm) become(whole context.Context, o *order, c sandbox.Command, l core.L
 	m.Limit(l)
 	stdout, stderr := hostcmd.NewOutput(sandbox.MaxStdout, cancel), hostcmd.NewOutput(sandbox.MaxStderr, cancel)
 	err := o.Send(m.wire, o.open, c.Stdin, o.stands)
-	end := vminit.End{Signal: int(syscall.SIGKILL)} // for who says no more
+	end := vminit.End{Signal: int(syscall.SIGKILL)} // for a command that writes nothing more
 	if err == nil {
 		err = hear(m.wire, stdout, stderr, &end)
 	}

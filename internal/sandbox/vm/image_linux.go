@@ -96,7 +96,7 @@ func (b *backend) describe(runtime string, i *interpreter.Interpreter) (*image, 
 	for _, target := range m.image.Empty {
 		p.Mounts = append(p.Mounts, confine.Mount{Target: target, Empty: true})
 	}
-	if i.Proxied && b.Network != nil { // the way of docker and gvisor: a relay in the machine
+	if i.Proxied && b.Network != nil { // as in docker and gvisor: a relay in the machine
 		env, authorities := b.Network.Join(i.Env, confine.ProxyPort)
 		p.Network, p.Env = confine.Relayed, env
 		if authorities != "" {
@@ -216,7 +216,7 @@ func (b *backend) made(i *image) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	unlock, err := b.lock(lockFile) // others make theirs first
+	unlock, err := b.lock(lockFile) // waits while another process makes one
 	if err != nil {
 		return "", err
 	}
@@ -224,7 +224,7 @@ func (b *backend) made(i *image) (string, error) {
 	b.sweep()
 	dir := filepath.Join(b.Dir, prefix+i.runtime+"-"+key)
 	now := time.Now()
-	if os.Chtimes(filepath.Join(dir, readyFile), now, now) == nil { // it is there, and in use
+	if os.Chtimes(filepath.Join(dir, readyFile), now, now) == nil { // it exists and is in use
 		return dir, nil
 	}
 	b.tidy(i.runtime)
@@ -252,7 +252,7 @@ func (b *backend) sweep() {
 // hold the lock.
 func (b *backend) tidy(runtime string) {
 	others, _ := filepath.Glob(filepath.Join(b.Dir, prefix+runtime+"-*"))
-	used := map[string]time.Time{} // zero for what is not whole
+	used := map[string]time.Time{} // zero for incomplete machines
 	for _, dir := range others {
 		if info, err := os.Stat(filepath.Join(dir, readyFile)); err == nil {
 			used[dir] = info.ModTime()
@@ -263,7 +263,7 @@ func (b *backend) tidy(runtime string) {
 		if n < otherMachines && time.Since(used[dir]) <= forgotten {
 			continue
 		}
-		gone := filepath.Join(b.Dir, making+strconv.Itoa(n)) // at once, so that no copy starts with half of it
+		gone := filepath.Join(b.Dir, making+strconv.Itoa(n)) // atomically, so that no copy starts from half of it
 		if os.RemoveAll(gone) == nil && os.Rename(dir, gone) == nil {
 			dir = gone
 		}

@@ -18,7 +18,7 @@ import (
 type kernel struct {
 	vmlinuz string
 	dir     string // of its modules
-	builtin string // file with the names of modules that it has within
+	builtin string // file with the names of built-in modules
 }
 
 // What a machine needs of Linux: virtio, and what its ways out are made of.
@@ -74,7 +74,7 @@ func newKernel(vmlinuz, modules string) (*kernel, error) {
 	}
 	_ = f.Close()
 	k := &kernel{vmlinuz: vmlinuz, dir: modules, builtin: filepath.Join(modules, "modules.builtin")}
-	_, err = k.modules(serialParts) // without vsocks it is good for QEMU
+	_, err = k.modules(serialParts) // without vsock it can be used with QEMU
 	return k, err
 }
 

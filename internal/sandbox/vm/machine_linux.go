@@ -44,16 +44,16 @@ type vm struct {
 	group   *procgroup.Group
 	stderr  procgroup.Head
 	closing sync.Once
-	talk    io.ReadWriter // with the guest of a copy
+	talk    io.ReadWriter // connection with the guest of a copy
 
 	gone     chan struct{}
 	watch    sync.Once
 	footing  int64
 	peak     atomic.Int64
 	outgrown atomic.Bool
-	ended    atomic.Pointer[error] // why it was killed before it was ready; nil if it was not
+	ended    atomic.Pointer[error] // the reason why it was killed before it was ready, or nil
 
-	said chan struct{} // closed when the machine has said how its guest ended, or ended
+	said chan struct{} // closed when the machine has reported how its guest ended, or has ended
 	end  *vminit.End
 }
 
@@ -202,7 +202,7 @@ func (m *vm) wake() error {
 // anything else is compromised and is killed.
 func (m *vm) listen() {
 	defer close(m.said)
-	if m.events == nil { // it never came so far
+	if m.events == nil { // the connection was never made
 		m.Kill()
 		return
 	}
@@ -215,7 +215,7 @@ func (m *vm) listen() {
 		m.Kill()
 		return
 	}
-	_ = m.wire.SetReadDeadline(time.Now()) // the port does not say that nobody has it open any more
+	_ = m.wire.SetReadDeadline(time.Now()) // the port does not report that its other end was closed
 }
 
 // greeting reads the first frame of the guest without decoding it.

@@ -16,7 +16,7 @@ import (
 // that others could find. Firecracker makes its own.
 type ports struct {
 	wire, control, monitor *os.File
-	far                    []*os.File // theirs, descriptors 3, 4 and 5 of the program
+	far                    []*os.File // the monitor's ends, its descriptors 3, 4 and 5
 	answers, events        *bufio.Reader
 
 	shared *shm.Memory // nil if the machine shares none

@@ -154,9 +154,9 @@ func (q qemu) accelerator() string {
 // machine's memory.
 func (q qemu) plan(i *image, dir string, share bool, p *ports, more ...string) (*confine.Plan, error) {
 	shared := map[bool]string{true: "on", false: "off"}[share]
-	const wire, control, monitor = "4", "5", "6" // behind the plan
+	const wire, control, monitor = "4", "5", "6" // descriptors after that of the plan
 	size, whole := i.memory, ",memory-backend=ram"
-	if p.shared != nil { // it is the end of the memory
+	if p.shared != nil { // the shared memory follows the machine's
 		size, whole = size+shm.Size, ""
 	}
 	args := []string{

@@ -249,7 +249,7 @@ func kernelPackages(ctx context.Context, tell func(string)) ([]string, error) {
 	}
 	all := []string{image}
 	modules := "linux-modules-" + strings.TrimPrefix(image, "linux-image-")
-	if _, err := said(ctx, "/", "apt-cache", "show", "--no-all-versions", modules); err == nil { // Ubuntu's are apart
+	if _, err := said(ctx, "/", "apt-cache", "show", "--no-all-versions", modules); err == nil { // Ubuntu has separate module packages
 		all = append(all, modules)
 	}
 	return all, nil

@@ -66,7 +66,7 @@ const chosenFile = "setup.json"
 // chosen records the choice of Setup for backends.
 type chosen struct {
 	Kernel string `json:"kernel"` // a folder
-	KVM    bool   `json:"kvm"`    // machines start so much sooner with it that it is used
+	KVM    bool   `json:"kvm"`    // machines start so much faster with KVM that it is used
 	// Firecracker reports whether machines use Firecracker instead of QEMU.
 	Firecracker bool `json:"firecracker,omitempty"`
 }
@@ -88,12 +88,12 @@ func choice(dir string) (c chosen, err error) {
 
 // Report describes what Setup did.
 type Report struct {
-	Program  string            `json:"program"`  // that makes machines, and its version
+	Program  string            `json:"program"`  // the virtual machine monitor and its version
 	Kernel   string            `json:"kernel"`   // file
-	Origin   string            `json:"origin"`   // where the kernel is from, in words
-	Dir      string            `json:"dir"`      // where everything is kept
-	KVM      bool              `json:"kvm"`      // the processor is the machine's own, and not emulated
-	Why      string            `json:"why"`      // of that, in words
+	Origin   string            `json:"origin"`   // the origin of the kernel, in words
+	Dir      string            `json:"dir"`      // the folder of kernels and machines
+	KVM      bool              `json:"kvm"`      // the processor is the host's and not emulated
+	Why      string            `json:"why"`      // the reason for that, in words
 	Machines []Made            `json:"machines"` // one for each runtime, and one for commands if there are any
 	Missing  []sandbox.Missing `json:"missing,omitempty"`
 }
@@ -103,8 +103,8 @@ type Made struct {
 	Runtime string `json:"runtime"` // or "commands"
 	Dir     string `json:"dir"`
 	Bytes   int64  `json:"bytes"`    // on the disk
-	Made    int64  `json:"made_ms"`  // how long it took to make it; next to nothing if it was there
-	Woken   int64  `json:"woken_ms"` // how long it took to wake a copy
+	Made    int64  `json:"made_ms"`  // how long it took to make it; almost nothing if it existed
+	Woken   int64  `json:"woken_ms"` // how long it took to resume a copy
 }
 
 const quickjs = "quickjs"

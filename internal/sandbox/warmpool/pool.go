@@ -26,34 +26,34 @@ var ErrClosed = errors.New("the backend is closed")
 // Item represents an element of a Pool.
 type Item interface {
 	comparable
-	Alive() bool // false when it has ended by itself
-	Kill()       // ends it; it does not wait, and does no harm twice
+	Alive() bool // reports whether it still runs
+	Kill()       // ends it without waiting; it is idempotent
 }
 
 // PoolOptions configure a Pool.
 type PoolOptions[T Item] struct {
-	Start func() (T, error) // returns an item that is ready, or nothing left behind
-	Least int               // ready at rest
-	Most  int               // ready at any time
-	Lazy  bool              // nothing is started before somebody asks
-	Once  bool              // an item that is taken is not replaced before somebody asks
-	Calm  bool              // while some are ready, nothing is started before Refill, or for patience
-	Room  func() bool       // whether the machine has memory for items that wait; nil means that Linux is asked
+	Start func() (T, error) // returns an item that is ready, or an error and leaves nothing behind
+	Least int               // number of ready items when idle
+	Most  int               // maximum number of ready items
+	Lazy  bool              // starts nothing before the first Take
+	Once  bool              // does not replace a taken item before the next Take
+	Calm  bool              // while some are ready, waits for Refill, at most for patience, before it starts another
+	Room  func() bool       // reports whether the machine has memory for waiting items; nil asks the system
 }
 
 // Pool keeps items ready. It hands out each item once. It grows when a caller had to wait, and shrinks when it is
 // idle.
 type Pool[T Item] struct {
 	PoolOptions[T]
-	mostAtOnce int // starts
+	mostAtOnce int // maximum number of concurrent starts
 
 	mu       sync.Mutex
 	ready    []T
-	target   int // how many should be ready
+	target   int // number of items that should be ready
 	starting int
-	waiters  []chan started[T] // in the order of their coming
+	waiters  []chan started[T] // in order of arrival
 	rest     *time.Timer
-	later    *time.Timer // refills
+	later    *time.Timer // calls refill
 	closed   bool
 	starts   sync.WaitGroup
 }
@@ -161,7 +161,7 @@ func (p *Pool[T]) abandon(waiter chan started[T]) {
 func (p *Pool[T]) refill() {
 	target := p.target
 	if target > 0 && !p.Room() {
-		target = 0 // those who wait are served all the same
+		target = 0 // waiters are still served
 	}
 	for !p.closed && p.starting < p.mostAtOnce && len(p.ready)+p.starting < target+len(p.waiters) {
 		p.starting++

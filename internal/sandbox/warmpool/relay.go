@@ -15,8 +15,8 @@ type relayed struct {
 	first *mux.Lane
 
 	mu    sync.Mutex
-	serve func(*mux.Lane) // nil while there is no program
-	all   sync.WaitGroup  // connections that are served
+	serve func(*mux.Lane) // nil without a program
+	all   sync.WaitGroup  // connections that are being served
 }
 
 func relay(g Guest) *relayed {

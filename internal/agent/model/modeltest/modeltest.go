@@ -17,15 +17,15 @@ import (
 // Step describes one answer of the model. The zero Step answers nothing.
 type Step struct {
 	Text    string
-	Refuse  string            // it declines
-	Status  int               // an answer that is none
-	Header  map[string]string // beside that
-	Raw     string            // a body as it is, in place of everything
-	Hang    bool              // nothing comes
-	Endless bool              // it talks on and on
-	Plain   bool              // one document, and no stream
-	Broken  bool              // the stream ends in its midst
-	Tokens  int               // that it says to have read; 100 if 0
+	Refuse  string            // the model refuses to answer
+	Status  int               // an HTTP error
+	Header  map[string]string // sent with the error
+	Raw     string            // sends this body instead of everything else
+	Hang    bool              // sends nothing
+	Endless bool              // sends text without an end
+	Plain   bool              // sends one document instead of a stream
+	Broken  bool              // the stream is cut off
+	Tokens  int               // input tokens that it reports; 100 if 0
 }
 
 // Asked is one request that the model received.
@@ -33,7 +33,7 @@ type Asked struct {
 	Path   string
 	Header http.Header
 	Body   string
-	Last   string // what was said last
+	Last   string // the last message
 }
 
 // Server is a fake model.

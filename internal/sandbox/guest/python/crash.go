@@ -16,7 +16,7 @@ var dumped = regexp.MustCompile(`(?m)^  File "([^"\n]*)", line (\d+) in `)
 func Crash(stderr, file string) (line int, deep bool) {
 	frames := dumped.FindAllStringSubmatch(stderr, -1)
 	for _, f := range frames {
-		if f[1] == file || f[1] == "program.py" { // what a name becomes that is not plain
+		if f[1] == file || f[1] == "program.py" { // the file name if the program's name is not plain
 			if n, err := strconv.Atoi(f[2]); err == nil {
 				line = n
 			}

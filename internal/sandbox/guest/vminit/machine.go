@@ -27,8 +27,8 @@ const (
 // Config describes what a machine is for.
 type Config struct {
 	Modules []string     // of the kernel, to be loaded in this order
-	Command []string     // arguments of Program that make a guest of it, behind its walls
-	Plan    confine.Plan // the walls
+	Command []string     // arguments with which Program becomes a guest, confined by Plan
+	Plan    confine.Plan // the confinement of the guest
 	// Vsock makes the machine listen on a vsock instead of opening ports of a serial device. Connections end when the
 	// machine is saved; the host then makes new ones.
 	Vsock bool
@@ -48,5 +48,5 @@ type End struct {
 	Status int    // exit status, or -1
 	Signal int    // that ended the guest, or 0
 	Stderr string // its first bytes
-	Failed string // why there was no guest; empty if there was one
+	Failed string // why no guest was started; empty if one was
 }

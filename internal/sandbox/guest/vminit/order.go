@@ -70,7 +70,7 @@ func (o *Order) Send(to io.Writer, open func(File) (io.ReadCloser, error), stdin
 	}
 	_, _ = w.Write(stdin)
 	_ = w.WriteByte(standsBy)
-	return w.Flush() // has the error of any before
+	return w.Flush() // also returns the error of earlier writes
 }
 
 func (f File) send(w io.Writer, open func(File) (io.ReadCloser, error)) error {

@@ -32,7 +32,7 @@ func (c *Config) obey(wire *os.File) error {
 	if _, err := io.WriteString(wire, Ready); err != nil {
 		return err
 	}
-	awaitInput(wire) // the machine is kept here
+	awaitInput(wire) // the machine is saved here
 	o, stdin, err := receive(bufio.NewReaderSize(wire, maxPart), CommandRoot)
 	if err != nil {
 		return fmt.Errorf("the order: %w", err)
