@@ -36,7 +36,7 @@ func (u *unit) body(js, mappings string) (string, *positionMap, error) {
 type bodyWriter struct {
 	unit     *unit
 	file     *ast.SourceFile
-	source   func(pos int) (offset int, exact bool) // of what stands at pos, in the unit's text
+	source   func(pos int) (offset int, exact bool) // offset in the unit's text of what is at pos
 	elided   func(*ast.Node) bool                   // whether an import is not needed; nil if all are
 	edits    edits
 	restored int         // returns that were turned into throws
@@ -88,7 +88,7 @@ func (b *bodyWriter) unneeded(s *ast.Node) bool {
 		return true
 	}
 	if bindings != nil && bindings.Kind == ast.KindNamedImports && len(bindings.Elements()) == 0 && clause.Name() == nil {
-		return false // it is there for what it does
+		return false // it is imported for its side effects
 	}
 	return b.isElided(clause, clause.Name()) && b.isElided(bindings, bindings)
 }

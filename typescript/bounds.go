@@ -41,8 +41,8 @@ type level struct {
 	open   ast.Kind
 	header bool // the parentheses of if, while, for, with
 	list   bool // commas separate elements; elsewhere they are operators
-	chain  int  // operators that may hang below one another since the last boundary
-	before int  // chain at the last boundary, in case that else goes on with it
+	chain  int  // operators that may be nested in each other since the last boundary
+	before int  // chain at the last boundary, in case else continues it
 }
 
 // gauge reads tokens and maintains an upper bound of the depth of the tree.
@@ -59,7 +59,7 @@ type gauge struct {
 	patterns int
 	last     ast.Kind
 	previous ast.Kind // the one before last
-	member   bool     // last is a name behind a dot
+	member   bool     // last is a name after a dot
 	operand  bool     // last ends an operand, so that an operator follows
 	newline  bool     // a line has ended since last
 

@@ -32,7 +32,7 @@ type Input struct {
 type Result struct {
 	Diagnostics []Diagnostic // in source order, without the syntax errors of Parse
 	JavaScript  string
-	Text        string // of a module: what those who import it are checked against, as a file of Input
+	Text        string // of a module: the declarations for its importers, as a file of Input
 
 	positions *positionMap
 }

@@ -12,7 +12,7 @@ import (
 // Diagnostic represents one message of the compiler about a program.
 type Diagnostic struct {
 	Code         int    // TypeScript's number of the message
-	Message      string // the most telling part first
+	Message      string // the most specific part first
 	Start, End   int    // byte offsets into the text given to Parse
 	Line, Column int    // of Start
 	// Erased reports whether the message is about a type, or about a name in typeof: nothing that could fail when the

@@ -51,8 +51,8 @@ type eraser struct {
 	body     *bodyWriter
 	text     string
 	resolver *checker.EmitResolver
-	script   bool  // JavaScript: there is nothing to cut
-	ends     []int // of statements that a line break has ended, and a cut would go on
+	script   bool  // JavaScript has nothing to cut
+	ends     []int // ends of statements that a line break ends and a cut would continue
 	refused  bool
 }
 
@@ -80,7 +80,7 @@ func plainStatement(s *ast.Node) bool {
 	switch s.Kind {
 	case ast.KindExportDeclaration:
 		return false
-	case ast.KindExportAssignment: // what is named may be a type
+	case ast.KindExportAssignment: // the name may be that of a type
 		return !s.AsExportAssignment().IsExportEquals && !ast.IsIdentifier(ast.SkipOuterExpressions(s.Expression(), ast.OEKParentheses|ast.OEKAssertions))
 	}
 	return s.Flags&ast.NodeFlagsReparsed == 0
@@ -133,7 +133,7 @@ func (e *eraser) visit(n *ast.Node) bool {
 		e.body.expression(n)
 		n.ForEachChild(e.visit)
 	case e.isType(n):
-		if n.Parent.Kind != ast.KindSourceFile { // those were cut before
+		if n.Parent.Kind != ast.KindSourceFile { // they were cut before
 			e.whole(n)
 		}
 	case n.Kind == ast.KindImportDeclaration:

@@ -71,7 +71,7 @@ func (e *exporter) note(s *ast.Node) {
 func (e *exporter) functions(s *ast.Node) []Export {
 	switch s.Kind {
 	case ast.KindFunctionDeclaration:
-		if s.Body() != nil { // and no overload
+		if s.Body() != nil { // not an overload
 			return e.under(s, s, localName(s))
 		}
 	case ast.KindExportAssignment:

@@ -231,7 +231,7 @@ func (c *collector) importCall(call *ast.Node, form ImportForm) {
 	use := &Use{Start: im.Start, End: im.End}
 	im.Names["*"] = use
 	if form == ImportDynamic && ast.WalkUpParenthesizedExpressions(call.Parent).Kind != ast.KindAwaitExpression {
-		use.Whole = true // a promise of the module: its members are not the module's
+		use.Whole = true // a promise of the module, whose members are not the module's
 		return
 	}
 	c.follow(call, use, Call{Specifier: im.Specifier, Name: "*"})

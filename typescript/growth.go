@@ -109,7 +109,7 @@ func (g *growth) size(name string) int {
 	if size, ok := g.sizes[name]; ok {
 		return size
 	}
-	g.sizes[name] = 0 // a constant that needs itself is none
+	g.sizes[name] = 0 // a constant cannot depend on itself
 	size := 0
 	for _, value := range g.declared[name] {
 		size = max(size, g.length(value))

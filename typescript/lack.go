@@ -10,9 +10,9 @@ import (
 type Lack struct {
 	File   string
 	Name   string   // of the member
-	Type   string   // that lacks it
+	Type   string   // type that lacks it
 	Near   string   // a member of a similar name; "" if there is none
-	Has    []string // members that it has, at most maxHas
+	Has    []string // existing members, at most maxHas
 	List   bool     // Type is an array
 	Partly bool     // Type is a union, and other types of it have the member
 	Loose  bool     // most members of Type may be missing

@@ -8,11 +8,11 @@ import (
 // Node represents a node of a program's syntax tree in a form that does not depend on the compiler. It has no types,
 // parentheses or casts.
 type Node struct {
-	Kind       string // as package rules of the gate names it: "call"
+	Kind       string // as package rules names it: "call"
 	Text       string
 	Start, End int // bytes in the text given to Parse
 	Size       int // nodes of the subtree, itself among them
-	Bind       int // which variable a name means, from 1 on; 0 for a free one
+	Bind       int // number of the variable that a name refers to, from 1; 0 if it is free
 }
 
 // Tree returns the syntax tree of a program without syntax errors, in preorder.
@@ -128,7 +128,7 @@ func (b *treeBuilder) expression(n *ast.Node) bool {
 	switch n.Kind {
 	case ast.KindIdentifier:
 		if !isReference(n) {
-			break // a label, what an export is called
+			break // a label, or the name of an export
 		}
 		i := b.node("name", n, n.Text(), nil)
 		b.nodes[i].Bind = b.bound(b.names.resolve(n))

@@ -23,7 +23,7 @@ const (
 	scriptFile   = "skill.ts"
 	pythonFile   = "skill.py"
 	history      = ".history"
-	saving       = ".saving" // in it the version that is being written
+	saving       = ".saving" // contains the version that is being written
 )
 
 // text holds the files of a skill.
@@ -61,7 +61,7 @@ func readPair(root *os.Root, dir string) (text, error) {
 		t, err := readFiles(root, dir)
 		after := marked(root, dir)
 		if (missing(err) || err == nil && t.file == "") && (exists(root, dir+"/"+scriptFile) || exists(root, dir+"/"+pythonFile)) {
-			continue // a save changed the language meanwhile, so the code has another file name
+			continue // a save changed the language in the meantime, so the code has another file name
 		}
 		if err != nil {
 			return t, err
@@ -250,7 +250,7 @@ func (p Place) finish(name string) {
 	}
 	defer root.Close()
 	if v := marked(root, name); v != "" {
-		_ = install(root, name, v) // whoever reads finds the version in the history as long as it fails
+		_ = install(root, name, v) // if it fails, readers find the version in the history
 	}
 }
 

@@ -22,10 +22,10 @@ import (
 type Document struct {
 	Description string
 	Tags        []string
-	Triggers    []string          // words and phrases of questions that the skill is for; they only find it
-	Tools       map[string]string // that the code needs, as server.tool with raw names → pin of the definition when it was saved; "" if that is not known
+	Triggers    []string          // words and phrases of matching questions; used only for search
+	Tools       map[string]string // tools that the code needs, as server.tool with raw names → pin of the definition when the skill was saved; "" if unknown
 	Functions   []Function        // with their parameters
-	Usage       string            // what stands below the front matter
+	Usage       string            // the text below the front matter
 }
 
 // Function describes a function of a skill, as SKILL.md does.
@@ -34,7 +34,7 @@ type Function struct {
 	Signature  string          // in the skill's language; "" if only the front matter was read
 	Doc        string          // ""
 	Parameters json.RawMessage // JSON Schema of an object, in the order of the parameters
-	Whole      bool            // it takes one object, and Parameters are its members
+	Whole      bool            // the function takes one object, whose members are Parameters
 }
 
 // matter is the front matter. All readers of Agent Skills support the first two fields. The others are Retort's; an
@@ -313,7 +313,7 @@ func (d Document) example() string {
 		return ""
 	}
 	var schema struct{ Required []string }
-	_ = json.Unmarshal(d.Functions[0].Parameters, &schema) // without it, it is an example without arguments
+	_ = json.Unmarshal(d.Functions[0].Parameters, &schema) // without it, the example has no arguments
 	text := ""
 	if len(d.Functions) > 1 {
 		text = " " + d.Functions[0].Name

@@ -21,10 +21,10 @@ type Draft struct {
 // Saved describes where a skill was saved.
 type Saved struct {
 	Version   string
-	Path      string // of its folder
+	Path      string // path of its folder
 	Origin    Origin
-	Unchanged bool   // it was there already, and nothing was written
-	Before    string // the version that it took the place of; "" if there was none
+	Unchanged bool   // it existed already, and nothing was written
+	Before    string // the version that it replaced; "" if there was none
 }
 
 // Save makes a draft the current version of its skill, durably. If it is interrupted, the previous version is still
@@ -190,7 +190,7 @@ func (p Place) remove(name string) error {
 	}
 	defer unlock()
 	gone := ".gone-" + rand.Text()[:8]
-	if err := root.Rename(name, gone); err != nil { // at once, and then bit by bit
+	if err := root.Rename(name, gone); err != nil { // rename first, which is atomic, then remove
 		return err
 	}
 	if err := syncFolder(root, "."); err != nil {

@@ -24,8 +24,8 @@ const (
 )
 
 const (
-	maxSkills  = 2000 // folders that are looked at in one place
-	maxHistory = 20   // versions that are kept of one skill, beside the current one
+	maxSkills  = 2000 // maximum folders that are read in one place
+	maxHistory = 20   // versions of one skill that are kept in addition to the current one
 )
 
 // Origin is the kind of place that a skill belongs to.
@@ -33,7 +33,7 @@ type Origin string
 
 // The places of skills. A skill of the project hides a skill of the user with the same name.
 const (
-	Project Origin = "project" // beside the configuration, shared by committing it
+	Project Origin = "project" // next to the configuration, shared by committing it
 	User    Origin = "user"
 )
 
@@ -44,8 +44,8 @@ type Skill struct {
 	Text     string // of SKILL.md
 	Origin   Origin
 	Modified time.Time
-	Edited   bool     // by something else than Save
-	Versions []string // that are kept, the newest first; the current one is among them unless Edited
+	Edited   bool     // the files were changed other than by Save
+	Versions []string // kept versions, the newest first; they include the current one unless Edited
 }
 
 // Place is a folder with skills.

@@ -26,7 +26,7 @@ type Answers struct {
 	now  func() time.Time
 
 	mu    sync.Mutex
-	added int64 // bytes since the size was last looked at; negative: it never was
+	added int64 // bytes added since the size was last measured; negative if it never was
 }
 
 // maxAnswer bounds one answer, in bytes. Reading an answer is not limited by any memory quota, so it must be small.

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	drafts    = ".drafts" // no session has this folder: names of those begin otherwise
+	drafts    = ".drafts" // never the folder of a session, whose names begin differently
 	abandoned = 24 * time.Hour
 )
 
@@ -47,7 +47,7 @@ func (w *Workspace) copyOf(from *Workspace) error {
 		return err
 	}
 	defer store.Close()
-	done, err := from.change(".") // nothing is half written or half moved
+	done, err := from.change(".") // no write or rename is in progress
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (w *Workspace) Files(below, glob string, limit int) (files []core.FileEntry
 			return err
 		}
 		if err != nil || !e.Type().IsRegular() {
-			return nil // it went while others were looked at
+			return nil // it was removed in the meantime
 		}
 		inner := strings.TrimPrefix(name, from+"/")
 		if glob != "" && !fitsGlob(strings.Split(glob, "/"), strings.Split(inner, "/")) {

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	entryCost  = 4 << 10 // bytes of the quota that each file and folder counts beside its content
+	entryCost  = 4 << 10 // bytes that each file and folder counts in addition to its content
 	maxEntries = 65_536  // files and folders of one workspace
 	maxDepth   = 64      // folders inside of each other
 )

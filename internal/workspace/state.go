@@ -23,7 +23,7 @@ const MaxState = 1 << 20
 
 const (
 	maxStateKey    = 256              // bytes
-	statePatience  = 10 * time.Second // for another process that writes
+	statePatience  = 10 * time.Second // time to wait for another process that writes
 	stateStructure = 1                // version of the file
 )
 
@@ -49,7 +49,7 @@ func (s *States) Of(session string) *State {
 		return known
 	}
 	if len(s.known) >= maxStates {
-		clear(s.known) // what was acknowledged is on disk
+		clear(s.known) // acknowledged changes are on disk
 	}
 	state := &State{path: s.file(folder(session))}
 	s.known[session] = state
@@ -74,7 +74,7 @@ type State struct {
 
 	mu     sync.Mutex
 	values map[string]json.RawMessage // not changed in place
-	stamp  os.FileInfo                // of the file that values were read from; nil if there was none
+	stamp  os.FileInfo                // of the file from which values were read; nil if there was none
 }
 
 // stored is the content of a state's file.
@@ -238,8 +238,8 @@ func (s *State) Functions() map[string]func(context.Context, json.RawMessage) (a
 	type arguments struct {
 		Key     string          `json:"key"`
 		Value   json.RawMessage `json:"value"`
-		Default json.RawMessage `json:"default"` // what get answers where there is nothing
-		Found   bool            `json:"found"`   // get answers a list of the value, to tell null from nothing
+		Default json.RawMessage `json:"default"` // the answer of get without a value
+		Found   bool            `json:"found"`   // get wraps the value in a list, to distinguish null from no value
 	}
 	function := func(f func(arguments) (any, error)) func(context.Context, json.RawMessage) (any, error) {
 		return func(_ context.Context, raw json.RawMessage) (any, error) {

@@ -18,9 +18,9 @@ import (
 
 // Retention sets how long files are kept. Zero fields mean for ever.
 type Retention struct {
-	Results  time.Duration // what was kept because it was too large to return: results/ and files/
-	Sessions time.Duration // all of a session that nobody has used for so long
-	Bytes    int64         // of all sessions; the oldest of results/ and files/ go beyond it
+	Results  time.Duration // results that were too large to return: results/ and files/
+	Sessions time.Duration // all data of a session that was not used for this time
+	Bytes    int64         // total of all sessions; beyond it the oldest of results/ and files/ are removed
 }
 
 // Use describes what a session stores. Its name is the name of the session's folder, which is the session's name if
@@ -38,9 +38,9 @@ type Use struct {
 type Swept struct {
 	Files    int      `json:"files"`
 	Bytes    int64    `json:"bytes"`
-	Sessions []string `json:"sessions,omitempty"` // that are gone as a whole, with their state
-	Busy     []string `json:"busy,omitempty"`     // that programs use, and were left alone
-	Left     int64    `json:"left"`               // bytes that are still there
+	Sessions []string `json:"sessions,omitempty"` // sessions that were removed completely, with their state
+	Busy     []string `json:"busy,omitempty"`     // sessions that are in use and were skipped
+	Left     int64    `json:"left"`               // remaining bytes
 }
 
 // sweeping represents one pass over all sessions.
@@ -51,7 +51,7 @@ type sweeping struct {
 	now    time.Time
 	dry    bool
 	swept  Swept
-	old    []aged // what may go if there is too much
+	old    []aged // files that may be removed if there is too much
 }
 
 type aged struct {
@@ -185,7 +185,7 @@ func (w *sweeping) session(name string) error {
 	}
 	defer unlock()
 	if !w.dry {
-		_ = os.Remove(w.store.counterPath(name)) // who changes the session next measures it
+		_ = os.Remove(w.store.counterPath(name)) // the next change measures the session
 	}
 	if w.expired(w.used(name, files), w.keep.Sessions) {
 		return w.all(name, files)

@@ -267,7 +267,7 @@ func (t *Tree) writeWorkspace(a pathArgument) (any, error) {
 
 func (t *Tree) mkdir(a pathArgument) (any, error) {
 	if folder, rest := t.place(a.Path); rest == "" && a.Recursive && t.Folders[folder].Write != nil {
-		return struct{}{}, nil // it is there
+		return struct{}{}, nil // it exists
 	}
 	rest, err := t.writable(a.Path)
 	if err != nil {

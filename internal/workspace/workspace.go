@@ -141,14 +141,14 @@ type Workspace struct {
 	dir   string
 	quota int64
 	users int      // guarded by store.mu
-	draft bool     // its files are shared with another one, and go when it is closed
+	draft bool     // its files are shared with another workspace and are removed on Close
 	root  *os.Root // open while there are users
-	leave func()   // gives back the share of the session's lock
+	leave func()   // releases the shared lock of the session
 
 	mu         sync.Mutex // guards writes and what follows; change locks it
 	used       usage
-	unmeasured bool     // used is not known, and no other engine knows it
-	counter    *counter // nil until something changes, and where there is none
+	unmeasured bool     // used is not known, not even to another engine
+	counter    *counter // nil until the first change, and on systems without counters
 }
 
 // Dir returns the folder on disk.

@@ -83,7 +83,7 @@ type Backend struct {
 	mu      sync.Mutex
 	running map[*pooledSandbox]struct{}
 	closed  bool
-	guests  sync.WaitGroup // that have been started and are not yet gone
+	guests  sync.WaitGroup // guests that have been started and are not gone yet
 	once    func() error
 }
 
@@ -157,7 +157,7 @@ func (b *Backend) start(k Kind) (*member, error) {
 	m := &member{guest, wire.NewConn(guest)}
 	release := context.AfterFunc(ctx, m.Kill)
 	if k.Harness != nil {
-		_ = m.conn.Send(wire.HarnessFrame(k.Harness())) // what fails is seen next
+		_ = m.conn.Send(wire.HarnessFrame(k.Harness())) // the next call reports a failure
 	}
 	ready, err := wire.Greet(m.conn)
 	inTime := release()

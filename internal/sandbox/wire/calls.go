@@ -36,7 +36,7 @@ func (c call) size() int {
 type calls struct {
 	ctx    context.Context // ends every call
 	host   Host
-	most   int // under way at once
+	most   int // concurrent calls
 	answer func(id uint32, r core.Result, err error)
 
 	mu      sync.Mutex
@@ -44,7 +44,7 @@ type calls struct {
 	waiting []call
 	running int
 	bytes   int
-	idle    int       // workers that nobody has given a call
+	idle    int       // workers without a call
 	next    chan call // for idle workers
 	workers sync.WaitGroup
 }

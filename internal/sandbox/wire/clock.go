@@ -10,7 +10,7 @@ type clock struct {
 	mu      sync.Mutex
 	left    time.Duration // when the clock was last stopped
 	started time.Time     // when it was last started
-	pauses  int           // that are in force
+	pauses  int           // pauses in force
 	ended   bool
 	timer   *time.Timer
 }

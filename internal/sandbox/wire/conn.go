@@ -20,7 +20,7 @@ type Conn struct {
 	rw    io.ReadWriteCloser
 	in    *bufio.Reader
 	sizes Sizes
-	admit func(k Kind, size int64) error // is asked before memory is allocated for a frame; may be nil
+	admit func(k Kind, size int64) error // is called before memory is allocated for a frame; may be nil
 
 	mu      sync.Mutex
 	room    sync.Cond     // signalled when queued shrinks or err is set
@@ -29,7 +29,7 @@ type Conn struct {
 	claims  []*core.Claim // of frames in queue
 	spare   [][]byte      // empty gathering buffers, at most two: one is written while another fills
 	writing bool
-	err     error // of the first write that failed
+	err     error // error of the first write that failed
 
 	closing  sync.Once
 	closeErr error

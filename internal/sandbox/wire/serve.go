@@ -87,7 +87,7 @@ func Serve(ctx context.Context, conn *Conn, p core.Program, h Host) (End, error)
 	conn.admit = s.admit
 	defer func() { conn.admit = nil }()
 
-	if ctx.Err() != nil { // a short program could end before anybody notices
+	if ctx.Err() != nil { // a short program could end before the goroutine runs
 		_ = conn.Close()
 		return s.settle(nil, context.Cause(ctx))
 	}
@@ -181,7 +181,7 @@ func (s *session) receive() error {
 		s.waker.after(time.Duration(f.ID) * time.Millisecond)
 		return nil
 	default:
-		if s.ctx.Err() != nil { // it says so because it was told to end
+		if s.ctx.Err() != nil { // it reports this because it was told to end
 			return context.Cause(s.ctx)
 		}
 		return s.finish(f)
@@ -290,7 +290,7 @@ func (s *session) finish(f Frame) error {
 		s.end.Error = nil
 	case core.StatusError, core.StatusMemoryLimit, core.StatusOutputLimit:
 		if head.Status == core.StatusMemoryLimit && head.Error == nil && !head.HasValue {
-			return MemoryStop(s.limits.Memory) // the guest has no memory for words
+			return MemoryStop(s.limits.Memory) // the guest had no memory for a message
 		}
 		if head.Error == nil || head.HasValue {
 			return violation("a failed program without an error, or with a value")

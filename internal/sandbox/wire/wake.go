@@ -11,10 +11,10 @@ import (
 type waker struct {
 	timer *time.Timer
 	due   chan struct{}          // holds a token while a frame is yet to be sent
-	waits func() (resume func()) // is told that the guest waits
+	waits func() (resume func()) // is called when the guest waits
 
 	mu     sync.Mutex
-	resume func() // once the guest waits
+	resume func() // set while the guest waits
 }
 
 // newWaker makes a waker that ends with ctx. conn must be closed when ctx ends.
@@ -42,7 +42,7 @@ func (w *waker) ring() {
 	w.wait(nothing)
 	select {
 	case w.due <- struct{}{}:
-	default: // the frame that is yet to be sent comes after whatever is asked for now
+	default: // the pending frame also answers the new request
 	}
 }
 

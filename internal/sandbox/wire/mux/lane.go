@@ -12,11 +12,11 @@ import (
 type Lane struct {
 	mux     *Mux
 	id      uint32
-	changed sync.Cond // of what is below, which the lock of mux guards
+	changed sync.Cond // guarded by the lock of mux
 
 	in      [][]byte // not yet read
 	waiting int      // bytes in it
-	owed    int      // bytes that were read, and of which the other side does not know
+	owed    int      // bytes that were read and not yet acknowledged
 	credit  int      // bytes that may be sent
 	ended   bool     // nothing more comes
 	gone    bool     // the other side has closed it
@@ -30,14 +30,14 @@ type Lane struct {
 type deadline struct {
 	passed bool
 	timer  *time.Timer
-	turn   int // which of the timers counts
+	turn   int // identifies the current timer
 }
 
 // Read implements net.Conn.
 func (l *Lane) Read(b []byte) (int, error) {
 	n, owed, err := l.take(b)
 	if owed > 0 {
-		_ = l.mux.send(kindWindow, l.id, owed, nil) // the next one who reads learns what fails
+		_ = l.mux.send(kindWindow, l.id, owed, nil) // the next read reports a failure
 	}
 	return n, err
 }

@@ -18,10 +18,10 @@ import (
 
 const (
 	kindData   = iota + 1
-	kindWindow // the number is how many bytes more may be sent
+	kindWindow // the number is the number of additional bytes that may be sent
 	kindOpen
 	kindEnd   // nothing more is sent in that stream
-	kindClose // and what comes in it is not read
+	kindClose // and incoming data is discarded
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 	Most = 128
 	// window limits the number of bytes that wait in a stream.
 	window     = 256 << 10
-	portion    = 32 << 10 // of data in one frame
+	portion    = 32 << 10 // maximum data in one frame
 	headerSize = 1 + 4 + 4
 )
 
@@ -45,7 +45,7 @@ type Mux struct {
 	mu    sync.Mutex
 	lanes map[uint32]*Lane
 	next  uint32
-	err   error         // why nothing comes any more
+	err   error         // the reason why the connection ended
 	over  chan struct{} // closed then
 }
 
@@ -147,7 +147,7 @@ func (m *Mux) fill(id uint32, data []byte) error {
 	l := m.lanes[id]
 	switch {
 	case l == nil || l.closed || l.ended:
-		return nil // it was closed meanwhile, or while somebody wrote
+		return nil // it was closed in the meantime, or while the other side was writing
 	case l.waiting+len(data) > window:
 		return errors.New("mux: more data than there is room for")
 	case len(data) > 0:
@@ -173,7 +173,7 @@ func (m *Mux) take(kind byte, id, n uint32) error {
 		go m.accept(opened)
 	case kind < kindData || kind > kindClose:
 		return fmt.Errorf("mux: a frame of unknown kind %d", kind)
-	case l == nil: // it was closed meanwhile
+	case l == nil: // it was closed in the meantime
 	case kind == kindWindow:
 		if n > window || l.credit+int(n) > window {
 			return errors.New("mux: more room than there can be")

@@ -30,8 +30,8 @@ type Host struct {
 	memory *Memory
 
 	begun, plain bool
-	answered     bool        // what the guest writes is seen
-	proven       atomic.Bool // and what is written, the guest sees
+	answered     bool        // this side sees what the guest writes
+	proven       atomic.Bool // and the guest sees what this side writes
 }
 
 // Create makes a file of Size bytes, which must not exist. Any user may write it, because the guest is another user.
@@ -41,7 +41,7 @@ func Create(path string) (*Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := make([]byte, used) // all of it, so that there is a place for it on the disk
+	first := make([]byte, used) // the whole content, so that its disk space is allocated
 	binary.LittleEndian.PutUint64(first[atMagic:], magic)
 	_, _ = rand.Read(first[atNonce : atNonce+8]) // which does not fail
 	return newMemory(f, first)

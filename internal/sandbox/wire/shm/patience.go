@@ -13,10 +13,10 @@ type patience struct {
 	// find out that both could spin.
 	soon, most time.Duration
 
-	hope     int          // how often it may be in vain before it is given up
-	idle     int          // waits since the last one awake
-	interval int          // of those after which one is tried all the same
-	urged    atomic.Int32 // tries for which there is a reason
+	hope     int          // remaining failures before spinning is given up
+	idle     int          // waits since the last one with spinning
+	interval int          // waits after which spinning is tried again
+	urged    atomic.Int32 // attempts that the other side gave a reason for
 }
 
 const (

@@ -36,30 +36,30 @@ const Descriptor = 100
 const Size = 256 << 10
 
 const (
-	used       = page + 2*capacity // of the file
+	used       = page + 2*capacity // used bytes of the file
 	page       = 4096
-	capacity   = 64 << 10 // of a direction, in bytes, a power of two
+	capacity   = 64 << 10 // size of the ring of a direction, in bytes; a power of two
 	headerSize = 8
-	large      = capacity / 4 // parts that are longer go over the stream
-	largest    = 1 << 30      // of a part
-	marked     = 1 << 31      // is set in the length of a header
-	bell       = ^uint32(0)   // stands where a part has its number
+	large      = capacity / 4 // longer parts are sent over the stream
+	largest    = 1 << 30      // maximum length of a part
+	marked     = 1 << 31      // bit that is set in the length of a header
+	bell       = ^uint32(0)   // takes the place of a part's number
 )
 
 // Offsets of the control words. Each side writes only its own words. They are on a cache line of their own.
 const (
-	atMagic  = 0  // by the host: magic, then a number that nobody can guess
+	atMagic  = 0  // by the host: magic, then a random number
 	atNonce  = 8  // eight bytes
 	atAnswer = 64 // by the guest: the number, inverted
-	atProven = 16 // by the host, who has seen the answer: the number once more
-	atSeen   = 72 // by the guest, who has seen that: the number, too
+	atProven = 16 // by the host after it has seen the answer: the number again
+	atSeen   = 72 // by the guest after it has seen that: the number
 	toHost   = 1024
 	toGuest  = 2048
 	// Of a direction, from where it begins.
-	written  = 0   // by who writes: where the ring's bytes end, modulo 2³²
-	streamed = 4   // by who writes: parts over the stream so far
-	taken    = 128 // by who reads: where the ring's bytes begin
-	sleeps   = 256 // by who reads: odd while it sleeps
+	written  = 0   // by the writer: the end of the ring's data, modulo 2³²
+	streamed = 4   // by the writer: number of parts sent over the stream
+	taken    = 128 // by the reader: the beginning of the ring's data
+	sleeps   = 256 // by the reader: odd while it sleeps
 )
 
 const magic = 0x676e6972_746f7465 // "etotring"
@@ -68,7 +68,7 @@ const magic = 0x676e6972_746f7465 // "etotring"
 // before earlier stores are visible.
 type memory interface {
 	load(at int64) (uint32, error)
-	loadTwo(at int64) (first, second uint32, err error) // in one look
+	loadTwo(at int64) (first, second uint32, err error) // both words at once
 	store(at int64, word uint32) error
 	read(at int64, to []byte) error
 	write(at int64, from []byte) error
@@ -84,7 +84,7 @@ func broken(format string, args ...any) error {
 // End represents one end of a connection. One goroutine may read while another one writes.
 type End struct {
 	stream io.ReadWriter
-	mem    memory // nil: there is no memory
+	mem    memory // nil without shared memory
 	side   side
 	waits  *patience
 	reader reader
@@ -104,17 +104,17 @@ type side interface {
 }
 
 type reader struct {
-	base, data int64 // of the direction: its words, its bytes
+	base, data int64 // offsets of the direction's words and bytes
 	taken      uint32
-	told       uint32 // what the other side knows of taken
+	told       uint32 // the value of taken that the other side knows
 	sleeps     uint32
 	next       uint32 // the number of the next part
-	parts      uint32 // over the stream so far
-	records    []byte // out of the ring, not yet looked at
-	buffer     []byte // what in lies in
-	in         []byte // of the stream, not yet looked at
-	held       []byte // of a part that has begun to arrive; what comes of it besides
-	rest       int    // is still on the stream
+	parts      uint32 // number of parts that came over the stream
+	records    []byte // copied from the ring, not yet parsed
+	buffer     []byte // holds in
+	in         []byte // data of the stream, not yet parsed
+	held       []byte // part that is arriving: its data so far
+	rest       int    // and the number of bytes that are still to come
 }
 
 type writer struct {
@@ -122,8 +122,8 @@ type writer struct {
 	written    uint32
 	streamed   uint32
 	next       uint32
-	rung       uint32 // the sleep that a bell was rung for
-	slept      bool   // the other side did, the last time
+	rung       uint32 // the sleep for which a bell was sent
+	slept      bool   // the other side slept the last time
 	record     []byte
 }
 
@@ -310,7 +310,7 @@ func (e *End) Listen() error {
 	return err
 }
 
-const between = 16 // looks between two at the clock
+const between = 16 // checks between two readings of the clock
 
 // Await spins for a short time if that has paid before, but not beyond deadline unless that is zero. It reports
 // whether data has come into the ring.
@@ -465,7 +465,7 @@ func (e *End) ring() error {
 		e.waits.urge()
 	}
 	if err != nil || !w.slept || state == w.rung {
-		return nil //nolint:nilerr // who has no memory is awake
+		return nil //nolint:nilerr // a side without shared memory is always awake
 	}
 	w.rung = state
 	_, err = e.stream.Write(appendHeader(w.record[:0], 0, bell))
