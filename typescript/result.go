@@ -15,8 +15,7 @@ func (b *bodyWriter) result() {
 			}
 			return
 		}
-		// The program calls its default export itself; calling it once more
-		// would do everything twice.
+		// The program calls its default export itself. Calling it again would do everything twice.
 		b.dropExports()
 	}
 	if f := b.onlyFunction(); f != "" {

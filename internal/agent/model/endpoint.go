@@ -48,7 +48,7 @@ type Options struct {
 	Timeout time.Duration // timeout of one answer including retries; 2 minutes if 0
 	// Dial connects to an IP address. If it is nil, the system's network is used.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Pause waits before the next attempt. If it is nil, the endpoint really waits.
+	// Pause waits before the next attempt. If it is nil, a timer is used.
 	Pause func(ctx context.Context, d time.Duration) error
 }
 

@@ -61,8 +61,8 @@ func (b *bench) overMCP(ctx context.Context) error {
 		return err
 	}
 	defer c.close()
-	// Warm means that the pool had time to start another sandbox: a model
-	// thinks for longer than that between two programs.
+	// Warm means that the pool had time to start another sandbox. A model thinks for longer than that between two
+	// programs.
 	defer func() { b.pause = 0 }()
 	for _, m := range []struct {
 		name, code string

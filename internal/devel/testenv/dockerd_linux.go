@@ -41,8 +41,8 @@ func StartDockerd(t testing.TB) *Dockerd {
 			t.Fatal(err)
 		}
 		d := &Dockerd{dir: dir}
-		// In memory, where that is allowed: for each container a daemon waits for the disk
-		// many times, and what it has written there does not outlive it.
+		// Use memory if possible: the daemon waits for the disk many times for each container, and its data need
+		// not outlive it.
 		_ = syscall.Mount("dockerd", dir, "tmpfs", 0, "mode=0700")
 		settings := map[string]any{}
 		if runsc, err := goInstalled("runsc"); err == nil {

@@ -22,8 +22,9 @@ import (
 // also written to standard error for the parent. After an error the process must exit with Status(err). harness
 // returns the files of a profile's harness by name.
 func Enter(harness func(profile string) map[string][]byte) error {
-	// The kernel ends this process with the parent, but asks the thread for that which is the first
-	// in the end: after execve that is the one which called it. Who has no parent any more gets no plan.
+	// The kernel kills this process when the parent dies, according to the setting of the first thread. After execve
+	// that is the thread which called execve, so it must be the one that makes the setting. If the parent is dead
+	// already, no plan arrives.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
@@ -125,7 +126,7 @@ func receive() (plan Plan, err error) {
 func closeInherited(keep int) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
-		// There is no /proc: at least none may reach an interpreter.
+		// Without /proc, at least no descriptor may reach an interpreter.
 		_ = unix.CloseRange(uint(planDescriptor+1+keep), ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC)
 		return
 	}
@@ -188,7 +189,7 @@ func (p *Plan) changeUser() error {
 		return nil
 	}
 	if p.keeps() != none {
-		// This thread keeps its capabilities as another user, and access(2) counts them.
+		// This thread keeps its capabilities as another user, because access(2) considers them.
 		const noSetuidFixup = 1 << 2 // SECBIT_NO_SETUID_FIXUP
 		if err := unix.Prctl(unix.PR_SET_SECUREBITS, noSetuidFixup, 0, 0, 0); err != nil {
 			return err
@@ -203,7 +204,7 @@ func (p *Plan) changeUser() error {
 	if err := syscall.Setresuid(p.User, p.User, p.User); err != nil {
 		return err
 	}
-	// Another user is no longer killed with whoever started it.
+	// Changing the user clears the death signal, so set it again.
 	return onAllThreads(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL))
 }
 

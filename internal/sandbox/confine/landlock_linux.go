@@ -34,7 +34,7 @@ func (p *Plan) landlock() error {
 		rules = append(rules, landlock.ConnectTCP(ProxyPort))
 	}
 	if p.Weak && len(p.Argv) > 0 {
-		// Nothing else is between this program and the machine's files.
+		// Nothing else separates this program from the machine's files.
 		if err := landlock.V1.Restrict(rules...); err != nil {
 			return err
 		}

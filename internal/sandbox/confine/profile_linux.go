@@ -84,8 +84,8 @@ func ContainerProfile(profile string, network Network) ([]byte, error) {
 		}
 		p.Syscalls = append(p.Syscalls, containerSyscalls{Names: []string{name}, Action: allow, Args: arguments(r.conditions)})
 	}
-	// It is said of its own, for those who do not read defaultErrnoRet: C libraries
-	// fall back from the absence of clone3, and from nothing else.
+	// It has a rule of its own for runtimes that ignore defaultErrnoRet: C libraries fall back only if clone3 is
+	// missing (ENOSYS).
 	p.Syscalls = append(p.Syscalls, containerSyscalls{Names: []string{"clone3"}, Action: refuse, Errno: uint(unix.ENOSYS)})
 	return json.MarshalIndent(p, "", "\t")
 }

@@ -26,8 +26,8 @@ const relayFiles = mux.Most + 32
 // fails.
 func (p *Plan) relay() error {
 	runtime.GOMAXPROCS(2)
-	// Its guest is the same user, and shall not have its memory: this is undone for the guest
-	// when that starts.
+	// The guest runs as the same user and must not access the relay's memory. When the guest starts, this is
+	// undone for the guest.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return failed("dumpable", err)
 	}
@@ -112,8 +112,8 @@ func (g *relayed) serve(l net.Listener, stream io.ReadWriteCloser) int {
 	go lead(l, m)
 	go func() { _, _ = io.Copy(g.in, m.First()) }()
 	ended := make(chan int, 1)
-	// The other end leaves when it hears that the guest has nothing more to say. It hears that
-	// when it is known how the guest ended: a process with much memory takes its time to end.
+	// The other end closes when the guest's output ends. So the output is closed only when the exit status is
+	// known: a process with much memory takes time to end.
 	go func() {
 		_, _ = io.Copy(m.First(), g.out)
 		_ = g.cmd.Wait() // how it ended is in ProcessState

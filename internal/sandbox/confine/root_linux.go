@@ -12,7 +12,7 @@ import (
 // buildRoot replaces the root of this process with a file system that has only what the plan names, and detaches the
 // machine's.
 func (p *Plan) buildRoot(harness map[string][]byte) error {
-	// Nothing that is mounted here may reach the machine, nor the other way.
+	// Mounts made here must not propagate to the machine, nor the other way.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return failed("make mounts private", err)
 	}

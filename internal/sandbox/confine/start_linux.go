@@ -44,8 +44,8 @@ func Attributes(weak bool) *syscall.SysProcAttr {
 	}
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: os.Geteuid(), Size: 1}}
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: os.Getegid(), Size: 1}}
-	// A user who is not root keeps no capability over exec but these. They are
-	// for the namespaces alone, and are given up before the program comes.
+	// A user other than root keeps only these capabilities over exec. They apply only to the namespaces and are
+	// dropped before the program arrives.
 	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
 	return a
 }

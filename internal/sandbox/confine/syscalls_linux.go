@@ -123,12 +123,12 @@ func (p *Plan) code(program *interpreter) ([]unix.SockFilter, error) {
 // conditional returns the rules for system calls whose arguments are checked.
 func (p *Plan) conditional(program *interpreter) []rule {
 	rules := []rule{
-		// Threads, and nothing that is a process or a namespace. clone3 answers
-		// ENOSYS: a filter cannot read its flags, and C libraries fall back.
+		// Only threads may be started, no processes or namespaces. clone3 returns ENOSYS, because a filter cannot
+		// read its flags and C libraries fall back.
 		{number: unix.SYS_CLONE, conditions: []condition{{0, anySet, unix.CLONE_THREAD}, {0, noneSet, namespaces}}},
 		{number: unix.SYS_PRLIMIT64, conditions: []condition{{0, equal, 0}, {2, address, 0}}}, // its own limits, to read
-		// Shared memory stays when it is not resident any more, where no watcher
-		// sees it, and counts as nobody's data.
+		// Shared memory remains when it is not resident any more. The watcher does not see it then, and it does
+		// not count as data.
 		{number: unix.SYS_MMAP, conditions: []condition{{3, noneSet, unix.MAP_SHARED}}},
 		{number: unix.SYS_SOCKETPAIR, conditions: []condition{{0, equal, unix.AF_UNIX}}},
 	}
@@ -143,8 +143,8 @@ func (p *Plan) conditional(program *interpreter) []rule {
 	allow(unix.SYS_FCNTL, 1, unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL, unix.F_SETLK, unix.F_SETLKW,
 		unix.F_GETLK, unix.F_GETPIPE_SZ, unix.F_SETPIPE_SZ)
 	if p.Profile == "python" {
-		// The harness bounds its own memory, so that a program can be told of it.
-		// Nothing can be set above what it was bounded to from outside.
+		// The harness limits its own memory, so that it can report an error to the program. It cannot exceed the
+		// limits that were set from outside.
 		for _, resource := range []uint64{unix.RLIMIT_AS, unix.RLIMIT_DATA} {
 			rules = append(rules, rule{number: unix.SYS_PRLIMIT64, conditions: []condition{{0, equal, 0}, {1, equal, resource}}},
 				rule{number: unix.SYS_SETRLIMIT, conditions: []condition{{0, equal, resource}}})
@@ -249,7 +249,7 @@ func assemble(rules []rule) []unix.SockFilter {
 	}
 	code := []unix.SockFilter{
 		load(atArchitecture), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: architecture, Jt: 1}, none,
-		// x32 has the same architecture and numbers from this bit on.
+		// x32 has the same architecture value; its numbers start at this bit.
 		load(atNumber), {Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: 0x40000000, Jf: 1}, none,
 	}
 	for _, number := range forbidden {
@@ -264,8 +264,8 @@ func assemble(rules []rule) []unix.SockFilter {
 		for _, c := range r.conditions {
 			tests = append(tests, c.code(load)...)
 		}
-		// The number is loaded for each block: tests of the one before may have
-		// left an argument in its place, which could look like a number.
+		// Each block loads the number again: the tests of the previous block may have loaded an argument, which
+		// could look like a number.
 		block := append([]unix.SockFilter{load(atNumber), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(r.number)}}, tests...)
 		block = append(block, verdict)
 		leaveAtMismatch(block)

@@ -303,8 +303,8 @@ func (b *backend) create(ctx context.Context, d *daemon, m *image, ask func(imag
 		return nil, nil, err
 	}
 	var made struct{ ID string }
-	// Once asked for, it may be there: whether or not somebody still wants it has to
-	// be known before it can be removed.
+	// After the request the container may exist. Whether or not it is still wanted, the answer must be awaited
+	// before it can be removed.
 	making, over := context.WithTimeout(context.WithoutCancel(ctx), starting)
 	defer over()
 	if err := d.api.longCall(making, http.MethodPost, "/containers/create", nil, want, &made); err != nil {

@@ -209,7 +209,7 @@ func remove(ctx context.Context, a *api, id string) error {
 		if answered(err, http.StatusConflict) { // it is being removed
 			err = a.call(ctx, http.MethodPost, "/containers/"+id+"/wait", url.Values{"condition": {"removed"}}, nil, nil)
 		}
-		// That something is not found may be a process, which ends as it is killed.
+		// The thing that is not found may be a process of the container, which ends while it is killed.
 		if answered(err, http.StatusNotFound) && answered(a.call(ctx, http.MethodGet, "/containers/"+id+"/json", nil, nil, nil), http.StatusNotFound) {
 			return nil
 		}

@@ -40,7 +40,7 @@ func (c *container) Limit(l core.Limits) {
 		if c.daemon.swap {
 			update["MemorySwap"] = most
 		}
-		// If it cannot be raised, the program is told of the limit that there is.
+		// If it cannot be raised, the program's error names the lower limit.
 		_ = c.daemon.api.call(context.Background(), http.MethodPost, "/containers/"+c.id+"/update", nil, update, nil)
 	}
 	go c.watch(l)

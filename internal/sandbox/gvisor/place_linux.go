@@ -63,7 +63,7 @@ func (p *place) open() error {
 		return err
 	}
 	sweep(parent)
-	// Its name says nothing as long as it is not locked.
+	// It gets its final name only after it is locked.
 	made, err := os.MkdirTemp(parent, "new-")
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func sweep(parent string) {
 		}
 		_ = lock.Close()
 	}
-	// One that died while it made its folder has started nothing.
+	// An engine that died while it made its folder has started nothing.
 	made, _ := filepath.Glob(filepath.Join(parent, "new-*"))
 	for _, dir := range made {
 		if old(dir) {

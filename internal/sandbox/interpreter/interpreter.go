@@ -189,7 +189,7 @@ func (m *Image) collect(python pythonSays) error {
 		}
 	}
 	for _, file := range append([]string{python.Executable}, python.Extensions...) {
-		// An extension may be there without what it needs; it is then of no use.
+		// An extension module may lack its libraries. It then cannot be used.
 		if err := m.libraries(file, BinDir); err != nil && (file == python.Executable || !errors.Is(err, errMissing)) {
 			return err
 		}

@@ -30,7 +30,7 @@ func (m *Image) link(file, dir string, search []string) error {
 		if err := m.add(loader, loader); err != nil {
 			return err
 		}
-		// Its list of what is where, for directories that it does not know.
+		// The loader's cache lists libraries in directories that it does not search.
 		if _, err := os.Stat("/etc/ld.so.cache"); err == nil {
 			m.Sources["/etc/ld.so.cache"] = "/etc/ld.so.cache"
 		}

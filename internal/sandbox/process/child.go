@@ -104,8 +104,8 @@ func refusedWalls(err error) bool {
 // Helper starts another role of this program with the confinement of a guest and at most the given bytes of memory.
 // The connection is its standard input and output. Closing it ends the process.
 func (b *Backend) Helper(command []string, most int64) (io.ReadWriteCloser, error) {
-	// Most machines allow the walls; where that is not known yet, to ask first
-	// would make everybody wait for two starts, one after the other.
+	// Most machines allow full confinement. While that is unknown, trying it first would make every caller wait
+	// for two starts, one after the other.
 	k := builtin(command)
 	c, err := b.start(k, false)
 	if found := b.check(); found.refusal != nil || found.weak {

@@ -326,8 +326,8 @@ func floodAttempts() []attempt {
 			return err
 		}},
 		{"a thousand threads", func() error {
-			// A clone that asks for a thread and for what no thread can have does
-			// not start one where threads are allowed, but counts.
+			// This clone asks for a thread with flags that no thread can have. If clone is allowed for threads, it
+			// starts none but still counts as a way out.
 			runtime.LockOSThread()
 			limit := unix.Rlimit{}
 			if err := unix.Prlimit(0, unix.RLIMIT_NPROC, nil, &limit); err != nil {

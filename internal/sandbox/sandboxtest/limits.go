@@ -105,7 +105,7 @@ func (s *suite) memory(t *testing.T) {
 	}
 	s.reach(t, programs)
 	s.reach(t, append(hungryFor(usual), limited{
-		// An engine that does not support strings this long says so, whatever its memory limit is.
+		// An engine that does not support strings of this length reports that, whatever its memory limit is.
 		name: "text doubled to 4 GB", skip: "node", code: text{"let s = 'x'; for (let i = 0; i < 32; i++) s += s; return s.length", ""}, limits: core.Limits{Memory: 4 << 30}, status: core.StatusMemoryLimit,
 	}))
 }
@@ -143,7 +143,7 @@ func hungryFor(memory int64) []limited {
 	programs := slices.DeleteFunc(hungry(), func(p limited) bool {
 		return !slices.Contains([]string{"growing text", "growing in steps", "4 GB at once"}, p.name)
 	})
-	// Small objects, of which there would be many, take V8 half a minute to collect.
+	// V8 takes half a minute to collect many small objects.
 	programs = append(programs, limited{name: "growing list", code: text{"const a = [], row = new Array(1e5).fill(0.5); for (;;) a.push(row.slice())", "a = []\nwhile True: a.append([len(a)] * 100_000)"}})
 	for i, p := range programs {
 		programs[i].skip = "python node bun deno " + emulated

@@ -107,7 +107,7 @@ func NetworkedEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut .
 	if len(open) > 0 || h.served.Load() != 1 {
 		t.Errorf("closed: %v; %d connections arrived", open, h.served.Load())
 	}
-	// Without a Proxy a connection may be made, since somebody listens, and ends at once: what
+	// Without a Proxy a connection may be established, because something listens, but it ends at once. What
 	// matters is that it leads nowhere.
 	h.served.Store(0)
 	triedWith(t, b, runtime, code, echo)

@@ -30,7 +30,7 @@ func (m *vm) Explain(end *wire.End, p core.Program) {
 		}
 	default:
 	}
-	// Nobody else kills a guest inside of its machine but the kernel, for want of memory.
+	// Inside a machine only the kernel kills a guest, and only when memory runs out.
 	starved := stderr == "" && m.end != nil && m.end.Signal == int(syscall.SIGKILL)
 	if starved || m.outgrown.Load() || m.image.exhausted(stderr) {
 		stop := wire.MemoryStop(p.Limits.Memory)

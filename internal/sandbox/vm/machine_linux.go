@@ -81,8 +81,8 @@ func (b *backend) begin(i *image, p *ports, plan *confine.Plan) (*vm, error) {
 		return nil, err
 	}
 	p.pid = m.cmd.Process.Pid
-	// From here on the kernel ends the child with this process. Who dies before has given it
-	// no plan, and it ends by itself: QEMU would not, when nobody is there any more.
+	// From here on the kernel kills the child when this process dies. If this process dies earlier, the child gets
+	// no plan and exits. QEMU itself would not exit.
 	go func() {
 		data, err := json.Marshal(plan)
 		if err == nil {

@@ -187,7 +187,7 @@ func (p *Pool[T]) add() {
 	case err == nil:
 		p.keep(item)
 	}
-	// After a failure nobody tries again before somebody asks.
+	// After a failure nothing is started before the next Take.
 	if err == nil || len(p.waiters) > 0 {
 		p.refill()
 	}

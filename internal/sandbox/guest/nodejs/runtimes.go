@@ -25,12 +25,11 @@ const sweepAtOnce = "--no-concurrent-array-buffer-sweeping"
 // Runtimes returns the supported runtimes: Node.js 20.16 or newer, Bun 1.2 or newer, Deno 2.2 or newer.
 func Runtimes() []Runtime {
 	return []Runtime{
-		// Without the file, Node looks for one at a place that it may not be able to
-		// read, and gives up.
+		// Without this setting, Node looks for a file that it may not be able to read, and exits.
 		{Name: "node", Env: []string{"OPENSSL_CONF=/dev/null"}, flags: []string{"--no-warnings"}, memory: "--max-old-space-size=%d " + sweepAtOnce},
-		// Bun has no limit of its own: whoever starts it must watch its memory.
+		// Bun has no limit of its own, so its memory must be watched from outside.
 		{Name: "bun", Proc: true, flags: []string{"run", "--no-install", "--no-env-file", "--config=/dev/null"}},
-		// Nothing but its time zone is open to Deno, and no cache of anything.
+		// Deno may read only its time zone, and uses no cache.
 		{Name: "deno", Proc: true, Env: []string{"DENO_DIR=/tmp"}, flags: []string{"run", "--quiet", "--no-prompt", "--no-config", "--no-lock", "--no-remote", "--no-npm", "--cached-only", "--no-code-cache", "--allow-env=TZ"}, memory: "--v8-flags=--max-old-space-size=%d," + sweepAtOnce},
 	}
 }

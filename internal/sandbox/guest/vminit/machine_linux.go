@@ -302,7 +302,7 @@ func (w *Wake) wake() error {
 		return err
 	}
 	defer random.Close()
-	// struct rand_pool_info: what it is worth in bits, the length, and the bytes.
+	// struct rand_pool_info: the entropy in bits, the length, and the bytes.
 	info := make([]byte, 8+len(w.Seed))
 	*(*int32)(unsafe.Pointer(&info[0])) = int32(8 * len(w.Seed))
 	*(*int32)(unsafe.Pointer(&info[4])) = int32(len(w.Seed))
