@@ -92,7 +92,7 @@ type Orchestrator struct {
 	Options   Options
 }
 
-// Bounds of a task.
+// Bounds on a task.
 const (
 	maxDescription = 32 << 10 // bytes
 	maxInputs      = 256 << 10

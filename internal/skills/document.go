@@ -73,7 +73,7 @@ func parseDocument(text string) (Document, error) {
 	return m.document(body), nil
 }
 
-// Limits of front matter, beyond which the YAML parser becomes slow.
+// Limits on front matter, beyond which the YAML parser becomes slow.
 const (
 	maxTokens  = 4000
 	maxNesting = 24

@@ -35,7 +35,7 @@ type Tree struct {
 // Access is a kind of access to a file.
 type Access uint8
 
-// The uses.
+// The kinds of access.
 const (
 	LookAt    Access = iota // its name, size and place
 	ReadFile                // also a part of it

@@ -20,7 +20,7 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds of one answer.
+// Bounds on one answer.
 const (
 	tries        = 4
 	firstPause   = 500 * time.Millisecond
@@ -33,7 +33,7 @@ const (
 // Format is the protocol of an endpoint.
 type Format string
 
-// The formats.
+// The supported protocols.
 const (
 	OpenAI    Format = "openai"    // chat completions, also of Ollama and vLLM
 	Anthropic Format = "anthropic" // the Messages API

@@ -8,7 +8,7 @@ import (
 	"text/template/parse"
 )
 
-// Bounds of one text.
+// Bounds on rendering one text.
 const (
 	maxOutput = 1 << 20 // bytes
 	maxSteps  = 100_000

@@ -205,7 +205,7 @@ func (s *site) LookupNetIP(context.Context, string, string) ([]netip.Addr, error
 	return []netip.Addr{elsewhere}, nil
 }
 
-// DialContext implements egress.Dialer: it leads to the server, wherever that shall be.
+// DialContext implements egress.Dialer. It connects to the site, whatever the address is.
 func (s *site) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, "tcp", s.listener.Addr().String())

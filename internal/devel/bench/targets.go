@@ -70,7 +70,7 @@ func rowTarget(rows []Row, name, promised string, most float64, part, losses str
 	return t
 }
 
-// Figures of the session that the savings were promised for, in tokens, and what a million of them costs there.
+// Figures of the session for which the savings were promised, in tokens, and the price of a million of them.
 const (
 	sessionSystem       = 2_000
 	sessionConversation = 30_000

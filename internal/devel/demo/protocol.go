@@ -18,14 +18,13 @@ const (
 	toolsPerPage  = 8        // of tools/list: small, so that clients meet a second page
 )
 
-// The versions of the protocol, newest first. The first is the stateless era;
-// the others begin with initialize.
+// The protocol versions, newest first. The first is stateless; the others begin with initialize.
 var (
 	modernVersion  = "2026-07-28"
 	legacyVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 )
 
-// The error codes of JSON-RPC and, last, of the stateless era.
+// The error codes of JSON-RPC and, last, that of the stateless versions.
 const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600

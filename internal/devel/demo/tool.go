@@ -98,8 +98,7 @@ type Effect struct {
 	Detail string    `json:"detail,omitempty"`
 }
 
-// What one instance can be made to remember: changes, and bytes given in all
-// the calls that may write.
+// Bounds on what one instance stores: the number of changes, and the bytes of arguments of all calls that may write.
 const (
 	maxEffects = 100_000
 	maxGiven   = 512 << 20

@@ -156,7 +156,7 @@ func (b *backend) kind(name string, i *interpreter.Interpreter) warmpool.Kind {
 	return warmpool.Kind{Runtime: name, Start: start, Within: importing, Warm: b.Warm, MaxWarm: b.MaxWarm, Ahead: b.Ahead, Bounds: "container", Relayed: m.network != nil}
 }
 
-// How long what was found out about the daemon counts: that it is there, and that it is not.
+// How long it stays valid that the daemon was reachable (trusted) or not.
 const (
 	trusted  = 15 * time.Second
 	doubtful = time.Second

@@ -131,8 +131,7 @@ func asSyntax(d wire.Done) wire.Done {
 	return d
 }
 
-// Compiled when they are needed: most guests end without a failure, and each is
-// a process of its own.
+// These patterns are compiled on first use: most guests, each of which is a process, end without a failure.
 var (
 	// callees matches the callee before the parenthesis of a call: a name with members, or the members of an
 	// expression without a name.

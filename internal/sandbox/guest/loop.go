@@ -46,7 +46,7 @@ type guest struct {
 	gone     bool   // the host is gone, so that no report can be sent
 	warnings []string
 
-	// What the prelude gives.
+	// Functions of the prelude.
 	preload, prepare, importModule, exported, startLater, parsed, revived, failed, fire, finish, describe quickjs.Value
 }
 

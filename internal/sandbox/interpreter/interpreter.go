@@ -43,7 +43,7 @@ type Interpreter struct {
 	Proxied bool
 }
 
-// Where things are inside of a sandbox.
+// Paths in a sandbox.
 const (
 	BinDir     = "/usr/bin"
 	HarnessDir = "/usr/lib/retort"

@@ -18,7 +18,7 @@ func around(command []string) *exec.Cmd {
 	return exec.Command("/usr/bin/sandbox-exec", append([]string{"-p", seatbelt(program), program}, command[1:]...)...)
 }
 
-// The sandbox among the others: a process in the system's own sandbox.
+// How the backend describes itself: a process in the system's own sandbox.
 const (
 	strength     = 40
 	strengthWeak = 40

@@ -2,8 +2,7 @@ package process
 
 import "retort/internal/sandbox"
 
-// The sandbox among the others: a process behind the walls of the operating
-// system, and the same without its namespaces.
+// How the backend describes itself: a process confined by the operating system, and the same without namespaces.
 const (
 	strength     = sandbox.Process
 	strengthWeak = 20

@@ -2,8 +2,7 @@
 
 package process
 
-// The sandbox among the others: a process of its own, with no limits but those
-// of the runtime in it.
+// How the backend describes itself: a process that is restricted only by the runtime in it.
 const (
 	strength     = 10
 	strengthWeak = 10

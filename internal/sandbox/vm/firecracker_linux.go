@@ -16,7 +16,7 @@ import (
 
 const (
 	kernelFile = "vmlinux"
-	// Where the sockets are that Firecracker makes, behind its walls.
+	// Paths of the sockets that Firecracker creates in its confinement.
 	apiPath, vsockPath = "/tmp/api", "/tmp/vsock"
 	statePath          = "/machine/state"
 	// guestCID gives the address of the machine. All machines have the same, each on a vsock of its own.

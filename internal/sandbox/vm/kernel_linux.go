@@ -21,7 +21,7 @@ type kernel struct {
 	builtin string // file with the names of built-in modules
 }
 
-// What a machine needs of Linux: virtio, and what its ways out are made of.
+// Parts of Linux that a machine needs: virtio, and the drivers of its connections.
 var (
 	virtioParts = []string{"drivers/virtio/virtio", "drivers/virtio/virtio_ring", "drivers/virtio/virtio_mmio"}
 	serialParts = append(slices.Clone(virtioParts), "drivers/char/virtio_console")

@@ -71,7 +71,7 @@ func newQEMU(path string, kvm bool) qemu {
 	return qemu{path, kvm, sync.OnceValues(func() ([]confine.Mount, error) { return programFiles(path) })}
 }
 
-// Where a machine's own files are behind QEMU's walls.
+// Paths of a machine's own files in QEMU's confinement.
 const (
 	memoryPath  = "/machine/memory"
 	archivePath = "/machine/archive"

@@ -16,8 +16,7 @@ import (
 // maxVmlinux bounds the size of an unpacked kernel, in bytes.
 const maxVmlinux = 512 << 20
 
-// Where the head of a kernel's file ("bzImage") says what it has within: see the kernel's
-// Documentation/x86/boot.rst.
+// Offsets in the header of a kernel file ("bzImage"): see the kernel's Documentation/x86/boot.rst.
 const (
 	setupSectors  = 0x1f1
 	bootMagic     = 0x202

@@ -137,7 +137,7 @@ type session struct {
 	calls  *calls
 	denied denials
 
-	// The goroutine of Serve alone uses what follows.
+	// Only the goroutine of Serve uses the following fields.
 	made   int // tool calls
 	head   []byte
 	target Call   // what head says

@@ -55,7 +55,7 @@ const (
 	atSeen   = 72 // by the guest after it has seen that: the number
 	toHost   = 1024
 	toGuest  = 2048
-	// Of a direction, from where it begins.
+	// Offsets relative to the start of a direction.
 	written  = 0   // by the writer: the end of the ring's data, modulo 2³²
 	streamed = 4   // by the writer: number of parts sent over the stream
 	taken    = 128 // by the reader: the beginning of the ring's data
