@@ -250,8 +250,9 @@ func errorOf(text []byte) string {
 	return cmp.Or(e.Message, plain)
 }
 
-// retryAfter returns the delay before the next attempt: the one that the endpoint asks for, within bounds, or else
-// one that grows with each attempt and is random, so that many clients do not return at the same time.
+// retryAfter returns the delay before the next attempt, or a negative value if there must be none. It is the delay
+// that the endpoint asks for, within bounds, or else one that grows with each attempt and is random, so that many
+// clients do not return at the same time.
 func retryAfter(resp *http.Response, try int) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
 		return -1

@@ -121,8 +121,8 @@ func (e *engine) evaluate(source, file string) (value quickjs.Value, ok bool, er
 	return e.wrap(v), true, nil
 }
 
-// withoutText sets whether code that is compiled from now on keeps the text of its functions. Without it, programs
-// see the prelude's functions as native.
+// withoutText sets whether code that is compiled from now on loses the text of its functions. Programs then see the
+// prelude's functions as native.
 func (e *engine) withoutText(yes bool) {
 	var flags int32
 	if yes {

@@ -23,7 +23,8 @@ const (
 	programTail = "\n})"
 )
 
-// fileName returns the file name for stack traces: the program's own name, unless that would make them hard to read.
+// fileName returns the file name for stack traces: the program's own name if it is short and plain, or else
+// "program.ts".
 func (g *guest) fileName() string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/"
 	if name := g.program.Name; name != "" && len(name) <= 100 && strings.Trim(name, plain) == "" {
@@ -123,7 +124,7 @@ func (g *guest) outOfMemory(t thrownValue) bool {
 	return (t.Null || t.Blank) && peakMemory() > g.program.Memory/2
 }
 
-// asSyntax returns the report for code that does not compile.
+// asSyntax turns the report of a runtime error into that of a syntax error, for code that does not compile.
 func asSyntax(d wire.Done) wire.Done {
 	if d.Error.Kind == core.KindRuntime {
 		d.Error.Kind = core.KindSyntax

@@ -355,8 +355,8 @@ func (s *session) sanitize(e *core.Error) *core.Error {
 	return &c
 }
 
-// bounded bounds the number and total size of a guest's warnings. It never cuts a warning, because personal data in a
-// cut text would not be recognized.
+// bounded bounds the number of a guest's warnings and the size of each. It replaces a long warning instead of cutting
+// it, because personal data in a cut text would not be recognized.
 func bounded(warnings []string) []string {
 	const most, long = 16, 4 << 10
 	var kept []string
