@@ -38,7 +38,7 @@ func (w *work) programOf(ctx context.Context, r model.Reply) (code, missing stri
 	case code != "" && !(open && r.Cut):
 		return code, ""
 	case r.Cut:
-		return "", "the answer was cut off, since it is too long; answer with the program alone"
+		return "", "the answer was cut off, because it is too long; answer with the program alone"
 	case strings.TrimSpace(r.Text) == "":
 		return "", "the answer is empty"
 	}

@@ -73,7 +73,7 @@ func (s *Store) place(o Origin) (Place, error) {
 			return p, nil
 		}
 	}
-	return Place{}, core.Errorf(core.KindInvalidArguments, "skills", "there is no place for skills here").WithHint("name a data directory: --home DIR")
+	return Place{}, core.Errorf(core.KindInvalidArguments, "skills", "there is no folder for skills").WithHint("name a data directory: --home DIR")
 }
 
 func (p Place) save(name string, t text, expected *string) (Saved, error) {

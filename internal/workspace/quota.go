@@ -60,7 +60,7 @@ func (w *Workspace) below(target string) (total usage) {
 // room returns an error unless the quota has room for more.
 func (w *Workspace) room(name string, more usage) error {
 	if more.cost() > 0 && w.used.cost()+more.cost() > w.quota {
-		return failed(name, "EDQUOT", "the workspace is full (%d of %d bytes used; each of the %d files and folders counts %d beside its content)",
+		return failed(name, "EDQUOT", "the workspace is full (%d of %d bytes used; each of the %d files and folders counts %d in addition to its content)",
 			w.used.cost(), w.quota, w.used.entries, entryCost).
 			WithHint("remove files or raise resourceLimits.disk")
 	}

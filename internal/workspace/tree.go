@@ -53,7 +53,7 @@ func (t *Tree) check(rest string, use Access) error {
 		return refused
 	}
 	if t.Workspace.crossesLink(name) {
-		return failed("./workspace/"+name, "EACCES", "it leads over a symbolic link, and this program may use some folders only")
+		return failed("./workspace/"+name, "EACCES", "its path has a symbolic link, and this program may use only some folders")
 	}
 	return nil
 }

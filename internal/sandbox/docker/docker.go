@@ -208,7 +208,7 @@ func (b *backend) look() sandbox.Capabilities {
 	}
 	have.Warning = d.holes
 	if d.kernel {
-		have.Strength, have.Walls = sandbox.UserKernel, append([]string{"a kernel of its own, which is a program (gVisor)"}, walled...)
+		have.Strength, have.Walls = sandbox.UserKernel, append([]string{"a user-space kernel of its own (gVisor)"}, walled...)
 	}
 	have.Runtimes = []string{quickjs}
 	for _, i := range b.Interpreters {

@@ -42,7 +42,7 @@ func parseAddress(host string) (address, error) {
 		if ip := net.ParseIP(name); err == nil && (name == "localhost" || ip != nil && ip.IsLoopback()) {
 			return address{network, path}, nil
 		}
-		return address{}, fmt.Errorf("%s leads to another machine without authentication: programs and their calls would be sent unencrypted", host)
+		return address{}, fmt.Errorf("%s names another machine without authentication: programs and their calls would be sent unencrypted", host)
 	}
 	return address{}, fmt.Errorf("%q is neither unix:///path nor tcp://localhost:port", host)
 }

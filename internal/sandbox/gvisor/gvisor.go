@@ -40,7 +40,7 @@ const quickjs = "quickjs"
 
 // walled describes what separates a program from the machine.
 var walled = []string{
-	"a kernel of its own, which is a program (gVisor, platform systrap); the machine's kernel is asked for a few dozen system calls by that alone",
+	"a user-space kernel of its own (gVisor, platform systrap); only this kernel calls the machine's, with a few dozen system calls",
 	"a file system of its own, read-only; no network, no devices, no environment",
 	"no capabilities, no new privileges, an allow list of system calls inside as well",
 }

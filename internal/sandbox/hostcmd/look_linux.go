@@ -126,7 +126,7 @@ func (s *search) run(f script) {
 	case slices.ContainsFunc(s.missing, func(m sandbox.MissingCommand) bool { return m.Command == f.name }):
 		return // two have its name
 	case !ok || by.script != "":
-		s.unfit(f.name, f.written, "it is a script (#!), which %s would have to run, and %s is none of the commands", runner, runner)
+		s.unfit(f.name, f.written, "it is a script that %s must run, and %s is not one of the commands", runner, runner)
 		return
 	}
 	c := &Command{Name: f.name, Inside: by.Inside, Same: by.Same, path: by.path, script: f.file, scriptSame: f.same}

@@ -8,7 +8,7 @@ const hasWalls = false
 func userOf(bool) int { return 0 }
 
 func remedy(string) (cause, hint string) {
-	return "there are none on this operating system", "use another sandbox"
+	return "this operating system has none", "use another sandbox"
 }
 
 func sameProgram(path string) string { return path }

@@ -179,7 +179,7 @@ func (b *Backend) look(interpreters []Interpreter) sandbox.Capabilities {
 	have := sandbox.Capabilities{Name: name, Strength: strength, Walls: walledBy(found.weak), Unavailable: found.refusal}
 	if found.weak {
 		have.Strength = strengthWeak
-		have.Warning = "the walls are weak: no namespaces, since " + found.why
+		have.Warning = "the confinement is weak: no namespaces, because " + found.why
 	}
 	have.Proxies = hasWalls && !found.weak && b.proxies
 	have.Runtimes = []string{quickjs}

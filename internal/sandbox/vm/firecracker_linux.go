@@ -42,7 +42,7 @@ func (f firecracker) version() (string, error) {
 }
 
 func (f firecracker) walls() []string {
-	return walled("Firecracker", "Firecracker, on the machine's processor, by KVM", "vsock that leads to its engine")
+	return walled("Firecracker", "Firecracker, on the machine's processor, by KVM", "vsock to its engine")
 }
 
 func (f firecracker) fit(k *kernel, c *vminit.Config) ([]string, error) {

@@ -157,7 +157,7 @@ func (b *backend) measure(runtime string) (*Made, error) {
 		if again || b.life.Err() != nil {
 			return nil, err
 		}
-		b.tell("the machine that was kept cannot be woken and is made anew: " + err.Error())
+		b.tell("the saved machine cannot be resumed and is made again: " + err.Error())
 		if err := os.RemoveAll(k.dir); err != nil {
 			return nil, err
 		}

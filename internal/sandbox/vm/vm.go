@@ -112,8 +112,8 @@ const quickjs = "quickjs"
 // walled describes what separates a program from the host when its machine is run by another program.
 func walled(program, kind, device string) []string {
 	return []string{
-		"a machine of its own, which is a program (" + kind + "); it has no disk, no network and no device but a " + device,
-		"a kernel of its own, in which the walls of a process stand once more: namespaces, no files, no capabilities, an allow list of system calls",
-		"walls of the same kind around " + program + ", with its own files and the machine's memory, and an allow list of its own; it ends with the engine",
+		"a virtual machine of its own (" + kind + "); it has no disk, no network and no device except a " + device,
+		"a kernel of its own, in which the program is confined like a process: namespaces, no files, no capabilities, an allow list of system calls",
+		"the same confinement around " + program + ", with its own files and the machine's memory, and an allow list of its own; it ends with the engine",
 	}
 }
