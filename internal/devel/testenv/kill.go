@@ -25,8 +25,8 @@ func KilledAt(t *testing.T, variable, value string, numbers, none int) (last int
 	})
 }
 
-// killed implements KilledAt and KilledAtChange. It calls at once the child has started and after
-// each line, with the number of lines so far.
+// killed implements KilledAt and KilledAtChange. It calls at as soon as the child has started and after each line,
+// with the number of lines so far.
 func killed(t *testing.T, variable, value string, none int, at func(kill func(), lines int)) (last int) {
 	t.Helper()
 	c := exec.Command(os.Args[0])

@@ -34,8 +34,8 @@ func plan(c *hostcmd.Command, args []string) (confine.Plan, error) {
 	return p, nil
 }
 
-// Start implements sandbox.Commander. The command's child is like those of interpreters, but
-// that it becomes the command: nothing can be told to it but its arguments and its input.
+// Start implements sandbox.Commander. The command's child starts like that of an interpreter but becomes the command.
+// It receives only the command's arguments and input.
 func (s *childSandbox) Start(ctx context.Context, c sandbox.Command) (sandbox.Ended, error) {
 	b := s.backend
 	found, absent := b.commands.Find(c.Name)

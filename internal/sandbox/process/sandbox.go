@@ -87,8 +87,8 @@ func (s *childSandbox) part() {
 	time.AfterFunc(lull, s.child.Kill)
 }
 
-// Close implements sandbox.Sandbox. A child that was busy is dead when it returns, and one
-// that was done soon; Backend waits for them to be reaped.
+// Close implements sandbox.Sandbox. When it returns, a busy child is dead, and an idle one soon exits. Close of the
+// Backend waits until they are reaped.
 func (s *childSandbox) Close() error {
 	s.mu.Lock()
 	s.closed = true
