@@ -64,7 +64,7 @@ func (e *edits) apply(text string) (string, offsets) {
 	return b.String(), pieces
 }
 
-// back returns the old offset of the text at pos in the new text.
+// back returns the offset in the old text that corresponds to pos in the new text.
 func (o offsets) back(pos int) int {
 	i := sort.Search(len(o), func(i int) bool { return o[i].start > pos }) - 1
 	switch {

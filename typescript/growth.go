@@ -39,8 +39,8 @@ func checkGrowth(file *ast.SourceFile) error {
 	return g.err
 }
 
-// collect walks the tree; generic says that type parameters are in scope, and
-// constant that expressions keep the exact type of a template.
+// collect walks the tree. generic reports whether type parameters are in scope, and constant whether expressions keep
+// the exact type of a template.
 func (g *growth) collect(node *ast.Node, generic, constant bool) {
 	node.ForEachChild(func(n *ast.Node) bool {
 		generic, constant := generic || len(typeParameters(n)) > 0, constant

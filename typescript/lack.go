@@ -129,7 +129,7 @@ func (d *describer) fileOfType(t *checker.Type) string {
 	return ""
 }
 
-// parts returns the members of a union or intersection type.
+// parts returns the types that a union or intersection consists of, or the type itself.
 func parts(t *checker.Type) (all []*checker.Type) {
 	for _, part := range t.Distributed() {
 		if part.Flags()&checker.TypeFlagsIntersection != 0 {
@@ -174,7 +174,7 @@ func (d *describer) fileOfValue(n *ast.Node, depth int) string {
 	return ""
 }
 
-// membersOf returns the members of a type if it is an object type that a declaration or the program defines.
+// membersOf returns the members of the object types that a type consists of. Arrays do not count.
 func (d *describer) membersOf(t *checker.Type) (all []*ast.Symbol) {
 	for _, part := range parts(t) {
 		if part.Flags()&checker.TypeFlagsObject != 0 && !d.types.IsArrayLikeType(part) {

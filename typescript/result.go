@@ -77,7 +77,7 @@ func (b *bodyWriter) dropExports() {
 	}
 }
 
-// exportedFunction returns the name of the function that is the default export.
+// exportedFunction returns the name of the function that is the default export, or "".
 func (b *bodyWriter) exportedFunction() string {
 	s := b.exports[0]
 	var name *ast.Node
@@ -137,7 +137,7 @@ func (b *bodyWriter) called(name string) bool {
 	})
 }
 
-// mentions looks for uses of a top-level name outside of functions.
+// mentions reports whether top-level code, outside of functions, uses a name in a way that use accepts.
 func (b *bodyWriter) mentions(name string, use func(*ast.Node) bool) bool {
 	var walk func(*ast.Node) bool
 	walk = func(n *ast.Node) bool {
@@ -157,7 +157,7 @@ func (b *bodyWriter) mentions(name string, use func(*ast.Node) bool) bool {
 	return false
 }
 
-// onlyFunction returns the function if the program consists of nothing else.
+// onlyFunction returns the name of the program's function if the program consists of nothing else, or "".
 func (b *bodyWriter) onlyFunction() string {
 	if len(b.values) != 1 {
 		return ""
@@ -165,7 +165,8 @@ func (b *bodyWriter) onlyFunction() string {
 	return functionName(b.values[0])
 }
 
-// uncalledMain returns a function named main that nothing mentions, if the program would otherwise do nothing.
+// uncalledMain returns "main" if the program declares a function of that name, does not mention it and has no return
+// of its own. Otherwise it returns "".
 func (b *bodyWriter) uncalledMain() string {
 	if len(b.unit.returns) > 0 || !b.isFunction("main") || b.mentions("main", func(*ast.Node) bool { return true }) {
 		return ""

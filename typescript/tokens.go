@@ -2,7 +2,7 @@ package tsc
 
 import "github.com/microsoft/typescript-go/internal/ast"
 
-// isHeader reports whether parentheses after a keyword are not an operand.
+// isHeader reports whether the parentheses after a keyword are not an operand, as in if (a).
 func isHeader(k ast.Kind) bool {
 	switch k {
 	case ast.KindIfKeyword, ast.KindWhileKeyword, ast.KindForKeyword, ast.KindWithKeyword, ast.KindSwitchKeyword, ast.KindCatchKeyword:
