@@ -27,19 +27,18 @@ const (
 	lockPatience = 5 * time.Second
 )
 
-// book keeps what was trusted: a sealed file for each server, beside its definitions.
-// Who may write there can neither forge one nor bring back an old one: the key, and
-// how often each was written, lie elsewhere. Of several engines each reads what the
-// others wrote, under a lock, before it writes.
+// book stores the trusted definitions: a sealed file for each server, next to the server's definitions. A program
+// that can write there can neither forge a file nor restore an old one, because the key and the write counts are
+// stored elsewhere. Several engines may share the files: each takes a lock and reads what the others wrote before it
+// writes.
 type book struct {
 	dir, key string // empty: memory only
 
 	mu sync.Mutex // for the lock is one of the process
 }
 
-// pinsHeader is the first line of a file. What follows is one JSON object, of which
-// Seal is the code, together with the rest of the header and the file's path:
-// {"tools": [name, pin, trusted, clean, other, noticed, definition, …]}.
+// pinsHeader is the first line of a file. One JSON object follows: {"tools": [name, pin, trusted, clean, other,
+// noticed, definition, …]}. Seal authenticates the object, the rest of the header and the file's path.
 type pinsHeader struct {
 	Format int    `json:"format"`
 	Server string `json:"server"`
@@ -53,13 +52,13 @@ func (b *book) path(server string) string {
 	return filepath.Join(b.dir, strings.TrimSuffix(fileName(server), suffix)+pinsSuffix)
 }
 
-// witness is where it stands how often the file of a server was written.
+// witness returns the path of the file that counts the writes of a server's file.
 func (b *book) witness(server string) string {
 	sum := sha256.Sum256([]byte(b.path(server)))
 	return filepath.Join(filepath.Dir(b.key), "pinned", hex.EncodeToString(sum[:16]))
 }
 
-// seen is how often the file of a server was written, as far as is known.
+// seen returns how often the server's file was written, as far as known.
 func (b *book) seen(server string) (uint64, error) {
 	text, err := seal.ReadFile(b.witness(server), 64)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +70,7 @@ func (b *book) seen(server string) (uint64, error) {
 	return strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 }
 
-// read is what was trusted of a server. Where that can't be said, nothing is.
+// read returns the trusted definitions of a server. If they cannot be read, nothing is trusted.
 func (b *book) read(server string) *trust {
 	if !b.keeps() {
 		return &trust{}
@@ -122,7 +121,7 @@ func (b *book) load(path, server string, seen uint64, t *trust) error {
 	return err
 }
 
-// sealed are the parts that a seal is made of.
+// sealed returns the parts that the seal covers.
 func sealed(path string, h pinsHeader, rest []byte) [][]byte {
 	return [][]byte{[]byte("pins"), []byte(path), []byte(h.Server), strconv.AppendUint(nil, h.Writes, 10), rest}
 }
@@ -198,9 +197,8 @@ func appendRecords(records map[string]record) []byte {
 	return append(text, "]}\n"...)
 }
 
-// change lets f change what was trusted of a server, as it is now, and keeps it if f
-// says that it did. An error says that it is not kept; what f made of it comes back
-// all the same.
+// change calls f with the server's current trusted definitions and stores them if f returns true. It returns what f
+// made of them even with an error. The error means they were not stored.
 func (b *book) change(server string, known *trust, f func(*trust) bool) (*trust, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -224,7 +222,7 @@ func (b *book) change(server string, known *trust, f func(*trust) bool) (*trust,
 	return t, b.write(server, t)
 }
 
-// current is known, or what has been written since.
+// current returns known, or what the file contains if it has been written since.
 func (b *book) current(server string, known *trust) *trust {
 	if known == nil || b.keeps() && !known.file.Same(seal.StampOf(b.path(server))) {
 		return b.read(server)

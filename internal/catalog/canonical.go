@@ -9,11 +9,11 @@ import (
 	"strconv"
 )
 
-// maxDepth bounds the nesting of a definition, for everybody who walks it
-// later. Real schemas stay below 30.
+// maxDepth bounds the nesting of a definition, so that code that walks it later may recurse. Real schemas stay below
+// 30.
 const maxDepth = 256
 
-// node is one value of a JSON text. Its bytes are a part of that text.
+// node holds one value of a JSON text. Its bytes are a slice of that text.
 type node struct {
 	raw     []byte
 	items   []node   // of an array or object
@@ -123,7 +123,7 @@ func (p *parser) skip() {
 	}
 }
 
-// peek is the byte at hand, 0 at the end.
+// peek returns the current byte without consuming it, or 0 at the end.
 func (p *parser) peek() byte {
 	if p.at < len(p.text) {
 		return p.text[p.at]
@@ -145,8 +145,7 @@ func (p *parser) space() {
 	}
 }
 
-// member is the value of an object's key, the last one if there are several;
-// null counts as none.
+// member returns the value of an object's key, the last one if there are several. It returns false for null.
 func (n node) member(key string) (node, bool) {
 	for i := len(n.keys) - 1; i >= 0; i-- {
 		if text, ok := unquote(n.keys[i]); ok && text == key {
@@ -156,7 +155,7 @@ func (n node) member(key string) (node, bool) {
 	return node{}, false
 }
 
-// kind is the first byte of a value, which tells what it is.
+// kind returns the first byte of the value, which determines its JSON type.
 func (n node) kind() byte {
 	if len(n.raw) == 0 {
 		return 0
@@ -178,8 +177,8 @@ func unquote(quoted []byte) (string, bool) {
 	return s, json.Unmarshal(quoted, &s) == nil
 }
 
-// pinned returns the members of a definition that its pin covers: what a model or a program goes by,
-// and what clients of exposed servers are given. Others go to nobody.
+// pinned returns the members of a definition that its pin covers: what models and programs rely on, and what clients
+// of exposed servers get. Other members are never passed on.
 func pinned() []string {
 	return []string{"_meta", "annotations", "description", "execution", "icons", "inputSchema", "name", "outputSchema", "title"}
 }
@@ -189,13 +188,12 @@ func pinnedBefore() []string {
 	return []string{"annotations", "description", "inputSchema", "name", "outputSchema", "title"}
 }
 
-// pin is the hex SHA-256 of the canonical form of a definition: a JSON object of
-// the pinned members that are there and not null; at every level without white
-// space, keys in the order of their bytes, strings with no more escapes than JSON
-// needs, numbers as written. A key that occurs twice is hashed twice, in the order given.
+// pin returns the hex SHA-256 of a definition's canonical form. That is a JSON object with the pinned members that
+// are present and not null. It has no white space, keys in byte order, strings with the fewest possible escapes and
+// numbers as written. A repeated key is hashed each time, in the given order.
 func pin(definition node) string { return pinOver(definition, pinned()) }
 
-// pinOver is pin over these members, which are sorted.
+// pinOver returns the pin that covers these members, which must be sorted.
 func pinOver(definition node, members []string) string {
 	form := []byte{'{'}
 	for _, key := range members {

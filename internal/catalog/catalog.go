@@ -1,6 +1,5 @@
-// Package catalog holds what is known of each tool: its definition as received,
-// pinned by hash, with identifiers and category. It keeps definitions on disk, so
-// that a cold start knows them before any server is up.
+// Package catalog stores what is known of each tool: its definition as received, pinned by hash, with identifiers and
+// a category. It keeps definitions on disk, so that an engine knows them before any server has started.
 package catalog
 
 import (
@@ -20,8 +19,7 @@ import (
 	"retort/internal/core"
 )
 
-// Catalog is what is known of all servers and tools. It is safe for use by
-// several goroutines.
+// Catalog holds all known servers and tools. It is safe for concurrent use.
 type Catalog struct {
 	dir     string // empty: memory only
 	counts  *counts
@@ -50,7 +48,7 @@ type Catalog struct {
 	staticProblems []Problem
 }
 
-// source is one server's tools and where they come from.
+// source holds one server's tools and where they came from.
 type source struct {
 	instructions string       // as received
 	shown        string       // the instructions without flags
@@ -63,7 +61,7 @@ type source struct {
 	categorized []*core.Tool // tools with their categories; nil until needed
 }
 
-// Change is what a new listing of a server's tools changed.
+// Change lists the differences between a new listing of a server's tools and the previous one.
 type Change struct {
 	Added, Removed []string  // names, in the order of the listing they are in
 	Changed        []string  // names of tools whose pin is another
@@ -71,18 +69,18 @@ type Change struct {
 	Problems       []Problem // what was skipped or taken only in part
 }
 
-// Options say where a catalogue is kept, and what becomes of tools that change.
+// Options configures where a catalog is stored and how it treats changed tools.
 type Options struct {
 	Dir string // made if missing; empty: nothing is kept
-	// Key is the file of the key with which it is sealed what was trusted, made when it
-	// is first needed. It must lie where no server can write. Empty: that is not kept.
+	// Key names the file of the key that seals the trusted definitions. It is created when first needed and must be
+	// out of reach for every server. If empty, trusted definitions are not stored.
 	Key string
-	// Changes say what becomes of a server's tools whose definition is not the one that
-	// was trusted; nil: they are blocked.
+	// Changes selects what happens to a server's tools whose definition differs from the trusted one. If nil, they
+	// are blocked.
 	Changes func(server string) core.Changes
-	// Sealed is what core.Tool.Sealed of a server's tools is; nil: nothing is hidden.
+	// Sealed returns core.Tool.Sealed for a server's tools. If nil, nothing is hidden.
 	Sealed func(server, property string) string
-	// Learn has the catalogue learn what tools answer that do not declare it.
+	// Learn makes the catalog infer the answer types of tools that do not declare them.
 	Learn bool
 }
 
@@ -118,8 +116,8 @@ func Open(o Options) (*Catalog, error) {
 	return c, nil
 }
 
-// Broken lists the files of kept definitions below dir that cannot be read. They are ignored,
-// and written anew when their server is listed.
+// Broken lists the stored definition files below dir that cannot be read. The catalog ignores them and writes them
+// again when their server is listed.
 func Broken(dir string) (files []string) {
 	all, _ := filepath.Glob(filepath.Join(dir, "*"+suffix))
 	for _, path := range all {
@@ -155,16 +153,15 @@ func (c *Catalog) load() error {
 	return nil
 }
 
-// Close saves what is not saved yet.
+// Close stores unsaved data.
 func (c *Catalog) Close() error {
 	c.learner.close()
 	return c.counts.save(c.pins())
 }
 
-// Replace makes definitions, as received from a server, what is known of it. A
-// broken definition is skipped, the first of several with one name is taken; the
-// Change and Problems say so. That the definitions could not be written to disk is
-// a Problem, not an error. An error means that nothing was changed.
+// Replace replaces what is known of a server by definitions as received from it. Broken definitions are skipped, and
+// the first of several with the same name is used. The Change and Problems report this. A failure to write the
+// definitions to disk is a Problem, not an error. An error means that nothing was changed.
 func (c *Catalog) Replace(server string, definitions []json.RawMessage, instructions string) (Change, error) {
 	if server == "" {
 		return Change{}, core.Errorf(core.KindInternal, "catalog.replace", "a server needs a name")
@@ -197,7 +194,7 @@ func (c *Catalog) source(instructions string, tools []*core.Tool) *source {
 	return s
 }
 
-// compare says what tools change about what was known.
+// compare returns how tools differ from the known ones.
 func compare(known *source, tools []*core.Tool) (change Change) {
 	before := map[string]string{}
 	if known != nil {
@@ -245,7 +242,7 @@ func (c *Catalog) write(server string, s *source) error {
 	return writeFile(path, data)
 }
 
-// Forget removes what is known of a server, from disk too.
+// Forget removes everything known of a server, also from disk.
 func (c *Catalog) Forget(server string) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -265,8 +262,7 @@ func (c *Catalog) Forget(server string) error {
 	return nil
 }
 
-// Unlist forgets what a server has listed, until it is listed again. What was trusted of it, and what is kept on
-// disk, stays.
+// Unlist forgets a server's listing until it is listed again. Trusted definitions and files on disk stay.
 func (c *Catalog) Unlist(server string) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -289,8 +285,7 @@ func (c *Catalog) Rejudge() {
 	c.tell()
 }
 
-// Keep limits the toolset to these servers and the static ones. What is known of
-// others stays on disk.
+// Keep limits the toolset to these servers and the static ones. What is known of other servers stays on disk.
 func (c *Catalog) Keep(servers []string) {
 	c.mu.Lock()
 	c.kept = map[string]bool{}
@@ -302,8 +297,7 @@ func (c *Catalog) Keep(servers []string) {
 	c.tell()
 }
 
-// SetCategory sets the category of a server and all of its tools; an empty one
-// means that it is derived.
+// SetCategory sets the category of a server and all its tools. If empty, the category is derived.
 func (c *Catalog) SetCategory(server, category string) {
 	c.mu.Lock()
 	if category = strings.ToLower(strings.TrimSpace(category)); category == "" {
@@ -352,8 +346,7 @@ func (c *Catalog) tell() {
 	}
 }
 
-// Problems is what doctor should show: of kept servers, files, and static
-// definitions, each sorted.
+// Problems returns what doctor reports on stored servers, files and static definitions, each sorted.
 func (c *Catalog) Problems() []Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -378,7 +371,7 @@ func (c *Catalog) problem(p Problem) {
 	c.problems[about] = append(slices.Clip(c.problems[about]), p)
 }
 
-// TokenCount is the kept number of tokens of the definition with this pin.
+// TokenCount returns the stored token count of the definition with this pin.
 func (c *Catalog) TokenCount(pin string) (int, bool) { return c.counts.get(pin) }
 
 // SetTokenCount keeps a number of tokens. It reaches the disk now and then, and
@@ -389,7 +382,7 @@ func (c *Catalog) SetTokenCount(pin string, tokens int) {
 	}
 }
 
-// pins are those of all tools that are known.
+// pins returns the pins of all known tools.
 func (c *Catalog) pins() map[string]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,13 +7,12 @@ import (
 	"retort/internal/core"
 )
 
-// Other is the category of what fits in no other.
+// Other names the category of tools that fit no other.
 const Other = "other"
 
-// categories is how categories are derived where the settings say nothing: from
-// the name of a server that is known for one thing, else from the words of the
-// tools' names and, for the server as a whole, of their descriptions. The first
-// category wins where two fit equally well.
+// categories lists how categories are derived if the settings do not name one: from the name of a well-known server,
+// else from the words of the tools' names and, for the server as a whole, of their descriptions. The first category
+// wins a tie.
 var categories = [...]struct {
 	name     string
 	products string // words of server names
@@ -51,9 +50,8 @@ func wordTable(column func(int) string) map[string][]int {
 	return table
 }
 
-// classify is the category of a server and of each of its tools. A server known
-// by its name gives its category to all of its tools; else a tool's name decides,
-// and where it says nothing, what most of the server's tools are about.
+// classify returns the category of a server and of each tool. A well-known server gives its category to all its
+// tools. Otherwise a tool's name decides, or else what most of the server's tools are about.
 func classify(server string, tools []*core.Tool) (string, []string) {
 	each := make([]string, len(tools))
 	for _, word := range split(server) {
@@ -74,8 +72,8 @@ func classify(server string, tools []*core.Tool) (string, []string) {
 	return whole, each
 }
 
-// majority is what the tools are about; names say it better than descriptions.
-// It takes a point per tool, lest one word decides for a server of many things.
+// majority returns the category that most tools belong to. Names count more than descriptions. Each tool has one
+// point, so that a single word cannot decide for a server with many purposes.
 func majority(tools []*core.Tool) string {
 	var v votes
 	for _, t := range tools {
@@ -85,11 +83,10 @@ func majority(tools []*core.Tool) string {
 	return v.strongest(Other, len(tools))
 }
 
-// votes are the points of each category.
+// votes counts the points of each category.
 type votes [len(categories)]int
 
-// count gives a category so many points for each of its words in text, which may
-// be plural.
+// count adds points to a category for each of its words in text. The words may be plural.
 func (v *votes) count(text string, points int) {
 	for _, word := range split(text) {
 		found, ok := byWord[word]
@@ -102,7 +99,7 @@ func (v *votes) count(text string, points int) {
 	}
 }
 
-// strongest is the category with most points, otherwise if none has enough.
+// strongest returns the category with most points, or otherwise if none has enough.
 func (v *votes) strongest(otherwise string, enough int) string {
 	best, most := otherwise, enough-1
 	for i, n := range v {
@@ -113,7 +110,7 @@ func (v *votes) strongest(otherwise string, enough int) string {
 	return best
 }
 
-// split is the words of a name or text in lower case: listIssues, list_issues.
+// split returns the lower-case words of a name or text: list and issues for listIssues and list_issues.
 func split(text string) []string {
 	var spaced strings.Builder
 	last := ' '

@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// watch is a file that somebody may write who trusts a tool again.
+// watch identifies a file that another process may write when a person trusts a tool again.
 type watch struct {
 	server string
 	file   seal.Stamp
@@ -34,8 +34,8 @@ func (c *Catalog) settle(server string, tools []*core.Tool) {
 	c.trusts[server] = next
 }
 
-// judge marks the tools of a server that are not as they were trusted. The caller
-// holds mu; the tools are nobody else's yet.
+// judge marks the server's tools that differ from the trusted definitions. The caller holds mu and does not share the
+// tools yet.
 func (c *Catalog) judge(server string, tools []*core.Tool) {
 	t := c.trusts[server]
 	if t == nil || t.unknown == "" && t.records == nil {
@@ -65,8 +65,7 @@ func (c *Catalog) variant(known *core.Tool, definition json.RawMessage) (*core.T
 	return t, nil
 }
 
-// watch has the files of servers looked at of which tools have changed. The caller
-// holds mu.
+// watch watches the trust files of servers with changed tools. The caller holds mu.
 func (c *Catalog) watch(servers []*core.Server) {
 	var list []watch
 	for _, s := range servers {
@@ -77,7 +76,7 @@ func (c *Catalog) watch(servers []*core.Server) {
 	c.watched.Store(&list)
 }
 
-// rewritten reports whether somebody has trusted a tool again, perhaps.
+// rewritten reports whether a watched file was written, which may mean that a tool is trusted again.
 func (c *Catalog) rewritten() bool {
 	list := c.watched.Load()
 	return list != nil && c.book.keeps() && slices.ContainsFunc(*list, func(w watch) bool { return !w.file.Same(seal.StampOf(c.book.path(w.server))) })
@@ -100,7 +99,7 @@ func (c *Catalog) reread() {
 	}
 }
 
-// Changes are the tools that are not as they were trusted, by server and name.
+// Changes returns the tools that differ from their trusted definition, sorted by server and name.
 func (c *Catalog) Changes() []*core.Change {
 	var list []*core.Change
 	for _, s := range c.Toolset().Whole().Servers {
@@ -113,10 +112,9 @@ func (c *Catalog) Changes() []*core.Change {
 	return list
 }
 
-// Trust trusts definitions of a server's tools as they are now. pins are those that
-// somebody has looked at, by the tool's name: one that is another by now is an error, and
-// then nothing is trusted. Where it is not known what was trusted, all tools of the server
-// must be named.
+// Trust trusts the current definitions of a server's tools. pins maps the names of the tools that the person has
+// reviewed to the pins they had then. If a pin has changed since, Trust returns an error and trusts nothing. If the
+// trusted definitions cannot be read, all tools of the server must be named.
 func (c *Catalog) Trust(server string, pins map[string]string) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -152,7 +150,7 @@ func (c *Catalog) Trust(server string, pins map[string]string) error {
 	return nil
 }
 
-// choose are the tools with these pins.
+// choose returns the tools with these pins.
 func choose(server string, tools []*core.Tool, pins map[string]string, all bool) (chosen []*core.Tool, err error) {
 	for _, t := range tools {
 		switch pin, named := pins[t.Name]; {

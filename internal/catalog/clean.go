@@ -17,9 +17,9 @@ const (
 	maxExcerpt = 120      // bytes
 )
 
-// cleaner makes of a definition what a model may see of it, and flags what it takes out. Every
-// string of a definition passes through text or name. A name or value that calls need can't be
-// taken out: if one does not pass, all of the definition is withheld.
+// cleaner removes suspicious text from a definition before a model sees it, and flags what it removes. Every string
+// of a definition goes through text or name. A name or value that calls need cannot be removed: if one is rejected,
+// the whole definition is withheld.
 type cleaner struct {
 	scanner  *sanitize.Scanner
 	where    [][]byte // the way to what is looked at
@@ -73,7 +73,7 @@ func (c *Catalog) showable(schema json.RawMessage) bool {
 	return len(look.flags) == 0
 }
 
-// cleanText is one text that a model may see.
+// cleanText returns a text without suspicious parts.
 func cleanText(where, text string, s *sanitize.Scanner) (string, []core.Flag) {
 	c := cleaner{scanner: s, where: [][]byte{[]byte(where)}}
 	return c.text(text), c.flags
@@ -105,7 +105,7 @@ func excerpt(text string) string {
 	return core.Legible(strings.Join(strings.Fields(text), " "))
 }
 
-// text is prose without what does not belong there.
+// text returns prose without suspicious parts.
 func (c *cleaner) text(text string) string {
 	if text == sanitize.Mark {
 		return text
@@ -119,8 +119,8 @@ func (c *cleaner) text(text string) string {
 	return cleaned
 }
 
-// name reports whether a model may see a name or value, and flags what is wrong with it. It is also
-// read with the words apart that are only told apart by capitals.
+// name reports whether a model may see a name or value, and flags what is wrong with it. Words that are separated
+// only by capitals are also checked as separate words.
 func (c *cleaner) name(text string) bool {
 	found := c.scanner.Scan(text)
 	if apart := spaced(text); len(found) == 0 && apart != "" {
@@ -161,7 +161,7 @@ func (c *cleaner) passes(n node) bool {
 	return passes
 }
 
-// needed is a value that calls need: it stays, or the definition is withheld.
+// needed returns a value that calls need unchanged. If it is rejected, the definition is withheld.
 func (c *cleaner) needed(n node) []byte {
 	if !c.passes(n) {
 		c.withhold()
@@ -169,7 +169,7 @@ func (c *cleaner) needed(n node) []byte {
 	return n.raw
 }
 
-// pattern is a regular expression, in which brackets are no links and letters no text.
+// pattern checks a regular expression, in which brackets are not links and letters are not text.
 func (c *cleaner) pattern(n node) []byte {
 	text, _ := unquote(n.raw)
 	found := slices.DeleteFunc(c.scanner.Scan(text), func(f sanitize.Finding) bool { return slices.Contains(inPatterns, f.Rule) })
@@ -179,10 +179,10 @@ func (c *cleaner) pattern(n node) []byte {
 	return n.raw
 }
 
-// inPatterns are rules that say nothing about a regular expression.
+// inPatterns lists the rules that do not apply to regular expressions.
 var inPatterns = []string{"link", "encoded", "homoglyph"}
 
-// spaced is a name like ignoreThis as words, "" for a name that is none or short.
+// spaced splits a name like ignoreThis into words. It returns "" if the text is not such a name or too short.
 func spaced(name string) string {
 	capitals := 0
 	for i := 1; i < len(name); i++ {
@@ -239,7 +239,7 @@ func partOf(keyword string) part {
 	return partOther
 }
 
-// schema is a schema with its prose cleaned: the same bytes if there is nothing to clean.
+// schema returns the schema with its prose cleaned, or the same bytes if there is nothing to clean.
 func (c *cleaner) schema(n node) json.RawMessage {
 	switch n.kind() {
 	case '[':
@@ -252,7 +252,7 @@ func (c *cleaner) schema(n node) json.RawMessage {
 	return n.raw
 }
 
-// member is the cleaned value of one member of a schema, nil if it is left out.
+// member returns the cleaned value of one schema member, or nil to leave it out.
 func (c *cleaner) member(n node, i int) (value []byte) {
 	keyword, item := inside(n.keys[i]), n.items[i]
 	kind := partOf(string(keyword))
@@ -293,8 +293,8 @@ func (c *cleaner) keyword(keyword string, kind part, item node) []byte {
 	return c.unknown(keyword, item)
 }
 
-// unknown is a member that JSON Schema does not know. Text in it is advice, and left out if it does
-// not pass. What has a structure may be what a $ref leads to.
+// unknown cleans a member that JSON Schema does not define. Text in it is advice, and is left out if rejected. A
+// structured value is cleaned as a schema, because a $ref may point to it.
 func (c *cleaner) unknown(keyword string, item node) []byte {
 	switch ok := c.name(keyword) && c.passes(item); {
 	case ok:
@@ -306,7 +306,7 @@ func (c *cleaner) unknown(keyword string, item node) []byte {
 	return nil
 }
 
-// schemas is an object of schemas by name.
+// schemas returns n, an object of schemas by name, with each schema cleaned.
 func (c *cleaner) schemas(n node) []byte {
 	if !n.isObject() {
 		return n.raw
@@ -321,7 +321,7 @@ func (c *cleaner) schemas(n node) []byte {
 	})
 }
 
-// inside is a JSON string without quotes and escapes.
+// inside returns a JSON string without its quotes, with escapes decoded.
 func inside(quoted []byte) []byte {
 	if len(quoted) >= 2 && bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]
@@ -330,7 +330,7 @@ func inside(quoted []byte) []byte {
 	return []byte(text)
 }
 
-// values are JSON values with their texts as f makes them, without members whose name does not pass.
+// values returns n with f applied to its texts and without members whose name is rejected.
 func (c *cleaner) values(n node, f func(string) string) []byte {
 	switch n.kind() {
 	case '[':
@@ -352,8 +352,8 @@ func (c *cleaner) values(n node, f func(string) string) []byte {
 	return n.raw
 }
 
-// rewritten is an array or object with its items as item makes them, nil for one that
-// is left out. If all are what they were, it is the same bytes.
+// rewritten returns n re-encoded with each item replaced by item(i). A nil value drops the item. If nothing changes,
+// it returns the same bytes.
 func (n node) rewritten(item func(i int) []byte) []byte {
 	var values [][]byte // nil as long as nothing is another
 	for i := range n.items {
@@ -380,7 +380,7 @@ func sameText(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || bytes.Equal(a, b))
 }
 
-// with is an array or object with other items; nil leaves one out.
+// with returns n re-encoded with its items replaced by values. A nil value drops the item.
 func (n node) with(values [][]byte) []byte {
 	text := []byte{n.raw[0]}
 	for i, value := range values {
@@ -395,7 +395,7 @@ func (n node) with(values [][]byte) []byte {
 	return end(text, n.raw[0]+2) // ] and } follow [ and { by two
 }
 
-// bare is a schema without any prose: names, types and values that calls need.
+// bare returns a schema without prose: only names, types and values that calls need.
 func bare(n node) []byte {
 	switch n.kind() {
 	case '[':
@@ -421,9 +421,9 @@ func bare(n node) []byte {
 	return n.raw
 }
 
-// Listed is one thing that a server lists beside its tools, a resource or a prompt, as a model may
-// see it, and what was found in it. key is the member by which it is used, which stays as it is. It
-// is nil if that, or the name of an argument, does not pass.
+// Listed returns a listed resource or prompt as a model may see it, and the flags for what was removed. key names the
+// member that identifies the item, which stays unchanged. It returns nil if that member or the name of an argument is
+// rejected.
 func Listed(item json.RawMessage, key string, s *sanitize.Scanner) (json.RawMessage, []core.Flag) {
 	if !json.Valid(item) {
 		return item, nil // who reads it says so
@@ -443,8 +443,7 @@ func Listed(item json.RawMessage, key string, s *sanitize.Scanner) (json.RawMess
 	return shown, c.flags
 }
 
-// listed is such a thing cleaned. If there was anything to clean, what nobody has looked into is
-// left out.
+// listed cleans a listed item. If anything was removed, members that are not checked are left out too.
 func (c *cleaner) listed(d node, key string) []byte {
 	values := make([][]byte, len(d.items))
 	for i, item := range d.items {
@@ -457,7 +456,7 @@ func (c *cleaner) listed(d node, key string) []byte {
 	return d.with(values)
 }
 
-// detail is one member of such a thing; nil for what nobody looks into.
+// detail returns one cleaned member of a listed item, or nil for a member that is not checked.
 func (c *cleaner) detail(name, key string, item node) []byte {
 	switch name {
 	case key:
@@ -480,7 +479,7 @@ func (c *cleaner) detail(name, key string, item node) []byte {
 	return nil
 }
 
-// argument is an argument of a prompt, of which the name is needed.
+// argument cleans a prompt's argument, whose name is needed.
 func (c *cleaner) argument(d node) []byte {
 	return d.rewritten(func(i int) []byte {
 		name := string(inside(d.keys[i]))

@@ -15,7 +15,7 @@ const (
 	unsaved    = 256 // counts that may be lost by a crash
 )
 
-// counts are numbers of tokens by pin, kept in a file.
+// counts stores token counts by pin in a file.
 type counts struct {
 	path string // empty: not kept
 
@@ -73,7 +73,7 @@ func (c *counts) set(pin string, n int) bool {
 	return c.fresh%unsaved == 0
 }
 
-// save writes the counts of these pins and forgets those of others.
+// save writes the counts of these pins and forgets all others.
 func (c *counts) save(pins map[string]bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,8 +16,8 @@ const (
 	maxTools = 50_000 // of one server
 )
 
-// Problem is something that doctor should show: a definition that was skipped
-// or taken only in part, a file that was ignored.
+// Problem describes a finding for doctor: a definition that was skipped or used only in part, or a file that was
+// ignored.
 type Problem struct {
 	Server  string // empty if it is about a file
 	Tool    string // empty if it is about the server as a whole
@@ -35,14 +35,13 @@ func (p Problem) String() string {
 	return p.Server + ": " + p.Message
 }
 
-// readAll makes tools of definitions, in their order. What is wrong with one
-// never hurts another.
+// readAll builds tools from definitions, in order. A broken definition does not affect the others.
 func readAll(server string, definitions []json.RawMessage, s *sanitize.Scanner) ([]*core.Tool, []Problem) {
 	return collect(server, definitions, func(i int) (*core.Tool, []string, error) { return read(server, definitions[i], s) })
 }
 
-// recallAll makes tools of what readAll made tools of before. What t has of one, byte
-// for byte, need not be read again; anything else could have been written by anybody.
+// recallAll builds tools from stored definitions that readAll accepted before. A definition that t holds byte for
+// byte need not be checked again; any other could have been written by anyone.
 func recallAll(server string, b body, t *trust, s func() *sanitize.Scanner) ([]*core.Tool, []Problem) {
 	return collect(server, b.Tools, func(i int) (*core.Tool, []string, error) {
 		tool, notes, err := recall(server, b.Tools[i], b.Pins[i])
@@ -129,8 +128,7 @@ func Identify(definition json.RawMessage) (name, digest string) {
 	return name, pin(d)
 }
 
-// recall makes a tool of a definition that was read before, without going
-// through all of it again.
+// recall builds a tool from a definition that was read before, without checking all of it again.
 func recall(server string, raw json.RawMessage, pin string) (*core.Tool, []string, error) {
 	return build(server, parse(raw, 2), pin) // annotations are the second level
 }
@@ -205,7 +203,7 @@ func (r *reader) text(key string) string {
 	return text
 }
 
-// schema is the exact bytes of a schema; an object or a truth value is one.
+// schema returns the exact bytes of a schema, which is an object or a boolean.
 func (r *reader) schema(key string) json.RawMessage {
 	value, ok := r.definition.member(key)
 	if !ok {

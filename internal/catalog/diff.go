@@ -15,8 +15,8 @@ const (
 	around       = 2        // lines that are the same, shown beside others
 )
 
-// diff says field by field what differs between two definitions, in lines that begin
-// with "-", "+" or a blank. The order of keys is none. What is not seen is escaped.
+// diff describes field by field how two definitions differ, in lines that begin with "-", "+" or a blank. The order
+// of keys is ignored. Invisible characters are escaped.
 func diff(was, now json.RawMessage) string {
 	if len(was) == 0 {
 		return bounded(describe(nil, now))
@@ -48,7 +48,7 @@ func describe(was, now json.RawMessage) string {
 	return out.String()
 }
 
-// fieldLines is a field as people read it.
+// fieldLines returns a field as lines for people.
 func fieldLines(definition node, field string) []string {
 	n, ok := definition.member(field)
 	if !ok {
@@ -70,7 +70,7 @@ func fieldLines(definition node, field string) []string {
 	return lines
 }
 
-// compareLines is nil if there is no difference.
+// compareLines returns the differing lines, or nil if there are none.
 func compareLines(a, b []string) []string {
 	first := 0
 	for first < len(a) && first < len(b) && a[first] == b[first] {

@@ -24,9 +24,8 @@ const (
 	temporaries = ".tmp-*"
 )
 
-// header is the first line of a server's file. What follows is one JSON object
-// whose SHA-256 the header has: {"instructions": …, "tools": [pin, definition, …]}.
-// The definitions are byte for byte as they were received.
+// header is the first line of a server's file. One JSON object follows, whose SHA-256 the header contains:
+// {"instructions": …, "tools": [pin, definition, …]}. The definitions are byte for byte as received.
 type header struct {
 	Format int    `json:"format"`
 	Server string `json:"server"`
@@ -39,8 +38,8 @@ type body struct {
 	Pins         []string // of Tools
 }
 
-// fileName is where a server's definitions are kept. The digest tells apart
-// names that differ in case or in characters that files cannot have.
+// fileName returns the file name for a server's definitions. It contains a digest, because names may differ only in
+// case or contain characters that file systems refuse.
 func fileName(server string) string {
 	plain := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_' {
@@ -75,7 +74,7 @@ func encode(server string, b body) ([]byte, error) {
 	return append(append(first, '\n'), out.Bytes()...), nil
 }
 
-// decode is the inverse of encode. Whatever is not exactly what was written is an error.
+// decode parses what encode wrote. It returns an error if the data differs in any way.
 func decode(data []byte) (string, body, error) {
 	first, rest, found := bytes.Cut(data, []byte("\n"))
 	var h header
@@ -95,8 +94,8 @@ func decode(data []byte) (string, body, error) {
 	return h.Server, b, nil
 }
 
-// readBody reads what encode wrote, without looking into the definitions: that it
-// is what was written, its digest shows.
+// readBody reads what encode wrote without parsing the definitions, because the digest proves that they are
+// unchanged.
 func readBody(text []byte) (b body, ok bool) {
 	whole := parse(text, 2)
 	said, _ := whole.member("instructions")
@@ -158,8 +157,8 @@ func writeFile(path string, data []byte) (err error) {
 	return nil
 }
 
-// syncDir makes a rename durable where directories can be synced. Elsewhere a
-// crash can bring the old file back, which is as good.
+// syncDir makes a rename durable on systems where directories can be synced. Elsewhere a crash may restore the old
+// file, which does no harm.
 func syncDir(dir string) {
 	_ = seal.SyncDir(dir)
 }

@@ -11,11 +11,11 @@ import (
 	"retort/internal/core"
 )
 
-// Observation is one answer of a tool, as a program got it.
+// Observation holds one answer of a tool, as a program got it.
 type Observation struct {
 	Tool   *core.Tool
 	Answer json.RawMessage // it must not change any more
-	// Private says of a key of an object that it is personal; nil says it of none.
+	// Private reports whether a key of an object is personal. If nil, no key is.
 	Private func(key string) bool
 }
 
@@ -25,7 +25,7 @@ const (
 	maxLearned = 1000     // tools of one server
 	saveEvery  = 5 * time.Second
 
-	// Of a tool of which so many answers are known, one in so many is looked at.
+	// Once this many answers of a tool are known, only one in so many is examined.
 	enough  = 100
 	further = 8
 
@@ -56,7 +56,7 @@ type learner struct {
 	names   map[string]bool                // keys that were found not to be personal
 }
 
-// learned is what is known of one tool. Its shape is of answers under pin only.
+// learned holds what is known of one tool. Its shape covers only answers under pin.
 type learned struct {
 	pin    string
 	shape  *infer.Shape
@@ -74,8 +74,7 @@ func newLearner(c *Catalog) *learner {
 	}
 }
 
-// Learn takes in an answer in the background. It does not wait: what is too much is
-// passed over.
+// Learn queues an answer for the background learner. It never waits: if the queue is full, the answer is dropped.
 func (c *Catalog) Learn(o Observation) {
 	l := c.learner
 	if l == nil || len(o.Tool.OutputSchema) > 0 || l.waiting.Load() > maxWaiting {
@@ -158,7 +157,7 @@ func (l *learner) put(server, tool string, k *learned) {
 	l.servers[server][tool] = k
 }
 
-// take joins a shape to what is known.
+// take joins a shape with the known one.
 func (k *learned) take(seen *infer.Shape) {
 	if joined := infer.Join(k.shape, seen); !infer.Equal(joined, k.shape) {
 		k.shape, k.schema, k.steady = joined, joined.Schema(), 0
@@ -180,10 +179,10 @@ func (l *learner) tell(k *learned) {
 	l.news.Store(true)
 }
 
-// maxAsked bounds the keys of which it is remembered that they are not personal.
+// maxAsked bounds how many keys are remembered as not personal.
 const maxAsked = 4096
 
-// private asks about each key once. Only the goroutine of work calls it.
+// private returns a function that calls ask only once for each key. Only the goroutine of work may use it.
 func (l *learner) private(ask func(string) bool) func(string) bool {
 	if ask == nil {
 		return nil
@@ -231,7 +230,7 @@ func (l *learner) listed(server string, tools []*core.Tool) {
 	}
 }
 
-// mark says of tools what was learned of them. They are nobody else's yet.
+// mark sets what was learned on the tools, which must not be shared yet.
 func (l *learner) mark(server string, tools []*core.Tool) {
 	if l == nil {
 		return
@@ -243,7 +242,7 @@ func (l *learner) mark(server string, tools []*core.Tool) {
 	}
 }
 
-// of is what is to be told of a tool, or nil. The caller holds mu.
+// of returns what is to be published of a tool, or nil. The caller holds mu.
 func (l *learner) of(server string, t *core.Tool) *core.Learned {
 	if k := l.servers[server][t.Name]; k != nil && k.pin == t.Pin && len(t.OutputSchema) == 0 {
 		return k.told
@@ -263,8 +262,8 @@ func (l *learner) told(took time.Duration) {
 	}
 }
 
-// adopt has the next toolset say what was learned. Tools of which nothing new is known
-// stay the same ones, with what others have made of them. The caller holds mu.
+// adopt makes the next toolset contain what was learned. Tools without news stay the same pointers, so that data
+// derived from them stays valid. The caller holds mu.
 func (c *Catalog) adopt() {
 	l := c.learner
 	if l == nil || !l.hasNews() {
@@ -283,7 +282,7 @@ func (c *Catalog) adopt() {
 	c.invalidate()
 }
 
-// marked are tools with what is to be told of them now. The caller holds mu.
+// marked returns the tools with what is to be published of them now. The caller holds mu.
 func (l *learner) marked(server string, tools []*core.Tool) []*core.Tool {
 	marked := tools
 	for i, t := range tools {

@@ -14,19 +14,18 @@ import (
 	"retort/internal/core"
 )
 
-// Lister asks a server for its tools. Its errors are *core.Error.
+// Lister lists a server's tools. Its errors are *core.Error.
 type Lister interface {
 	List(ctx context.Context, server string) (definitions []json.RawMessage, instructions string, err error)
 }
 
-// Linker is a Lister that knows about connections.
+// Linker extends Lister with the state of connections.
 type Linker interface {
-	// Link counts the connections made to a server so far; up says that the last of
-	// them stands.
+	// Link returns how many connections to the server were made so far. up reports whether the last of them is open.
 	Link(server string) (count int, up bool)
 }
 
-// Prober is a Lister that can list a server over the connection that a call uses.
+// Prober extends Lister with a listing over the same connection that a call would use.
 type Prober interface {
 	// Own reports whether the core.Caller of ctx has a connection of their own to a server.
 	Own(ctx context.Context, server string) bool
@@ -34,15 +33,15 @@ type Prober interface {
 	// the core.Caller of ctx would use; empty if it is not listed. The server is listed again if
 	// the last listing began before since.
 	Pin(ctx context.Context, server, tool string, since time.Time) (string, error)
-	// ListOwn is List over that connection.
+	// ListOwn lists like List, over that connection.
 	ListOwn(ctx context.Context, server string) (definitions []json.RawMessage, instructions string, err error)
 }
 
-// LiveOptions say what a Live keeps current.
+// LiveOptions configures a Live.
 type LiveOptions struct {
 	Servers []string
 	Log     *slog.Logger // is told of tools that have changed; nil: nobody is
-	// Count is the number of tokens of a text.
+	// Count returns the number of tokens of a text.
 	Count func(text string) int
 }
 
@@ -62,7 +61,7 @@ type Live struct {
 	counted map[string]int // tokens by pin
 }
 
-// watched is one server that is kept current.
+// watched holds the state of one server that is kept current.
 type watched struct {
 	changed chan struct{} // holds one item when the server should be listed again
 	first   chan struct{} // closed after the first answer or failure
@@ -121,7 +120,7 @@ func (l *Live) Add(name string) {
 	})
 }
 
-// Drop ends the listing of a server, and returns when nothing of it goes on.
+// Drop stops listing a server and waits until its goroutines have ended.
 func (l *Live) Drop(name string) {
 	l.mu.Lock()
 	w := l.servers[name]
@@ -140,21 +139,21 @@ func (l *Live) of(name string) *watched {
 	return l.servers[name]
 }
 
-// all are the watched servers by name.
+// all returns the watched servers by name.
 func (l *Live) all() map[string]*watched {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.servers)
 }
 
-// Close ends the listing and returns when nothing of it goes on.
+// Close stops all listing and waits until it has ended.
 func (l *Live) Close() error {
 	l.cancel()
 	l.wait.Wait()
 	return nil
 }
 
-// Changed says that the tools of a server may have changed. It does not block.
+// Changed reports that a server's tools may have changed. It does not block.
 func (l *Live) Changed(server string) {
 	if w := l.of(server); w != nil {
 		select {
@@ -196,8 +195,7 @@ func (l *Live) keep(ctx context.Context, name string, w *watched) {
 	}
 }
 
-// link is the connection to a server. A Lister that knows nothing of connections has
-// one that stands.
+// link returns the state of the connection to a server. For a Lister without connections it is always up.
 func (l *Live) link(name string) (count int, up bool) {
 	if linker, ok := l.lister.(Linker); ok {
 		return linker.Link(name)
@@ -239,8 +237,8 @@ func (w *watched) listed(err error, link int) {
 	w.round = make(chan struct{})
 }
 
-// refresh lists a server before a call, unless that was done just now over the
-// connection that stands. All calls that wait, wait for one listing.
+// refresh lists a server before a call, unless that was just done over the open connection. Concurrent calls share
+// one listing.
 func (l *Live) refresh(ctx context.Context, name string) {
 	w := l.of(name)
 	if w == nil {
@@ -272,13 +270,11 @@ func (l *Live) refresh(ctx context.Context, name string) {
 	}
 }
 
-// Vet says whether the core.Caller of ctx may call a tool now that an execution knows as t, before
-// the call is sent: its definition must still be trusted. If since is not zero, a person was
-// asked at that time, and the server is listed again if it was not listed since.
-//
-// now is the tool as it is listed over the connection that the call will use, and nil if there is
-// no definition to compare. A person must be asked about the call if now.Asks. A warning is for
-// those who read the Outcome. A tool that is not listed any more is left to its server.
+// Vet checks, before a call is sent, whether the core.Caller of ctx may call the tool that an execution knows as t.
+// The tool's definition must still be trusted. If since is not zero, a person was asked at that time, and the server
+// is listed again unless that has happened since. now is the tool as listed over the connection that the call will
+// use; it is nil if there is no definition to compare. If now.Asks, the call needs approval. warning is for readers
+// of the Outcome. A call of a tool that is no longer listed is left to its server.
 func (l *Live) Vet(ctx context.Context, t *core.Tool, since time.Time) (now *core.Tool, warning string, refused *core.Error) {
 	l.refresh(ctx, t.Server)
 	tools := l.catalog.Toolset()
@@ -367,7 +363,7 @@ func (l *Live) variant(ctx context.Context, p Prober, known *core.Tool) (*core.T
 	return known, nil
 }
 
-// Problem is why a server could not be listed the last time, or nil.
+// Problem returns why the last listing of a server failed, or nil.
 func (l *Live) Problem(server string) *core.Error {
 	w := l.of(server)
 	if w == nil {
@@ -378,8 +374,8 @@ func (l *Live) Problem(server string) *core.Error {
 	return w.err
 }
 
-// Down returns the server whose name a tool's name begins with, in any spelling, if none of its
-// tools are known, and why they are not. why is nil if there is no such server.
+// Down returns the server whose name begins the tool's name, in any spelling, and why none of its tools are known.
+// why is nil if there is no such server.
 func (l *Live) Down(name string) (server string, why *core.Error) {
 	tools := l.catalog.Toolset()
 	for known := range l.all() {
@@ -426,14 +422,13 @@ func (l *Live) Settle(ctx context.Context, servers ...string) {
 	}
 }
 
-// Toolset is the set of all tools now.
+// Toolset returns the current set of all tools.
 func (l *Live) Toolset() *core.Toolset { return l.catalog.Toolset() }
 
-// Pending names the servers of which nothing is known yet, not even from an
-// earlier run, sorted.
+// Pending returns the sorted names of the servers of which nothing is known yet, not even from an earlier run.
 func (l *Live) Pending() []string { return slices.Sorted(maps.Keys(l.unknown())) }
 
-// Wait waits for the servers of which nothing is known, at most for patience.
+// Wait waits, at most for patience, until every server is known.
 func (l *Live) Wait(ctx context.Context, patience time.Duration) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -448,8 +443,7 @@ func (l *Live) Wait(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// unknown are the servers that have not answered yet and are not in the
-// catalogue from an earlier run.
+// unknown returns the servers that have not answered yet and that the catalog does not know from an earlier run.
 func (l *Live) unknown() map[string]*watched {
 	tools := l.catalog.Toolset()
 	unknown := map[string]*watched{}
@@ -466,8 +460,8 @@ func (l *Live) unknown() map[string]*watched {
 	return unknown
 }
 
-// Tokens is what the definitions of all tools cost a client that has them in
-// its context. Counts are kept by pin, on disk too.
+// Tokens returns how many tokens the definitions of all tools take in a client's context. Counts are cached by pin,
+// also on disk.
 func (l *Live) Tokens(tools *core.Toolset) int {
 	total := 0
 	for _, s := range tools.Servers {
@@ -476,7 +470,7 @@ func (l *Live) Tokens(tools *core.Toolset) int {
 	return total
 }
 
-// ServerTokens is what the definitions of one server's tools cost.
+// ServerTokens returns how many tokens the definitions of one server's tools take.
 func (l *Live) ServerTokens(s *core.Server) int {
 	total := 0
 	for _, t := range s.Tools {
@@ -502,7 +496,7 @@ func (l *Live) toolTokens(t *core.Tool) int {
 	return n
 }
 
-// offered is a tool as clients hand it to a model.
+// offered returns the text of a tool as clients pass it to a model.
 func offered(t *core.Tool) string {
 	name, _ := json.Marshal(t.Name)
 	description, _ := json.Marshal(t.Description)

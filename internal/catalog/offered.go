@@ -54,8 +54,8 @@ func (n node) repeats(i int, key string) bool {
 	return slices.ContainsFunc(n.keys[i+1:], func(later []byte) bool { text, _ := unquote(later); return text == key })
 }
 
-// withoutFlagged is a definition of which something is flagged: what was cleaned, and nothing that
-// nobody has looked into.
+// withoutFlagged returns a flagged definition reduced to its cleaned parts. Members that were not checked are left
+// out.
 func withoutFlagged(t *core.Tool) json.RawMessage {
 	d := parse(t.Raw, maxDepth)
 	clean := map[string]any{"name": t.Name, "title": t.Title, "description": t.Description, "inputSchema": t.InputSchema, "outputSchema": t.OutputSchema, "annotations": t.Annotations}
@@ -72,7 +72,7 @@ func withoutFlagged(t *core.Tool) json.RawMessage {
 	return d.with(values)
 }
 
-// withoutProse is a definition whose schemas are bare.
+// withoutProse returns a definition whose schemas contain no prose.
 func withoutProse(d node) []byte {
 	return d.rewritten(func(i int) []byte {
 		switch string(inside(d.keys[i])) {
@@ -86,8 +86,8 @@ func withoutProse(d node) []byte {
 // maxListed bounds what a description says of the values that an enum has, in bytes.
 const maxListed = 1000
 
-// abridged is a definition in which no enum has more than so many values. A longer one is told by
-// the description beside it: the first values, and how many more there are.
+// abridged returns a definition in which no enum has more than most values. The description of a longer enum lists
+// its first values and how many more there are.
 func abridged(n node, most int) []byte {
 	switch n.kind() {
 	case '[':

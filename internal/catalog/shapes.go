@@ -20,8 +20,8 @@ const (
 	maxShapes    = 64 << 20 // bytes of a file
 )
 
-// shapesBody is what was learned of a server's tools, by name. Its file has a header as
-// that of the definitions has.
+// shapesBody holds what was learned of a server's tools, by name. Its file has the same header as a file of
+// definitions.
 type shapesBody map[string]shapeEntry
 
 type shapeEntry struct {
@@ -31,7 +31,7 @@ type shapeEntry struct {
 	Shape   *infer.Shape `json:"shape"`
 }
 
-// shapesName is the name of a server's file.
+// shapesName returns the name of a server's file.
 func shapesName(server string) string {
 	return strings.TrimSuffix(fileName(server), suffix) + shapesSuffix
 }
@@ -80,7 +80,7 @@ func readShapes(path string) (server string, body shapesBody, err error) {
 	return h.Server, body, nil
 }
 
-// merge joins what is kept of a server to what is known. The caller holds mu.
+// merge joins a server's stored shapes with the known ones. The caller holds mu.
 func (l *learner) merge(server string, body shapesBody) {
 	for name, e := range body {
 		k := l.servers[server][name]
@@ -100,8 +100,7 @@ func (l *learner) merge(server string, body shapesBody) {
 	}
 }
 
-// save writes what is not saved yet. Other engines may have learned meanwhile: what they
-// wrote is joined first.
+// save writes unsaved shapes. Another engine may have written in the meantime, so its shapes are joined first.
 func (l *learner) save() {
 	l.saving.Lock()
 	defer l.saving.Unlock()
@@ -134,7 +133,7 @@ func (l *learner) write(server string) error {
 	return writeFile(path, data)
 }
 
-// joined is the file of a server: what is known of tools as they are now.
+// joined returns the content of a server's file: what is known of its current tools.
 func (l *learner) joined(server string, kept shapesBody) ([]byte, error) {
 	pins := l.catalog.pinsOf(server)
 	for name, e := range kept {
@@ -159,7 +158,7 @@ func (l *learner) joined(server string, kept shapesBody) ([]byte, error) {
 	return append(append(first, '\n'), text...), err
 }
 
-// pinsOf are the pins of a server's tools, by name.
+// pinsOf returns the pins of a server's tools, by name.
 func (c *Catalog) pinsOf(server string) map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

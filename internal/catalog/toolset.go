@@ -10,8 +10,7 @@ import (
 	"retort/internal/pipeline/bindings"
 )
 
-// Toolset is the current set of servers and tools. It costs next to nothing
-// unless something has changed.
+// Toolset returns the current set of servers and tools. It is cheap unless something has changed.
 func (c *Catalog) Toolset() *core.Toolset {
 	if ts := c.current.Load(); ts != nil && !c.rewritten() && !c.learner.hasNews() {
 		return ts
@@ -30,7 +29,7 @@ func (c *Catalog) Toolset() *core.Toolset {
 	return ts
 }
 
-// invalidate says that the current toolset is out of date. The caller holds mu.
+// invalidate marks the current toolset as outdated. The caller holds mu.
 func (c *Catalog) invalidate() { c.current.Store(nil) }
 
 func (c *Catalog) build() *core.Toolset {
@@ -55,8 +54,7 @@ func (c *Catalog) build() *core.Toolset {
 	})
 }
 
-// visible are the sources that make up the toolset. A live server hides static
-// definitions of its name.
+// visible returns the sources that make up the toolset. A live server hides static definitions of the same name.
 func (c *Catalog) visible() map[string]*source {
 	visible := maps.Clone(c.static)
 	for name, s := range c.servers {
@@ -81,7 +79,7 @@ func (c *Catalog) server(name string, s *source) *core.Server {
 	}
 }
 
-// seal lets the tools of a server tell what is hidden in their answers.
+// seal sets core.Tool.Sealed on a server's tools, which says what is hidden in their answers.
 func (c *Catalog) seal(server string, tools []*core.Tool) {
 	if c.sealed == nil {
 		return
@@ -92,8 +90,8 @@ func (c *Catalog) seal(server string, tools []*core.Tool) {
 	}
 }
 
-// categorize makes the tools as the toolset has them. What the settings say
-// comes first, then the folder of a static definition, then what is derived.
+// categorize builds the tools of the toolset with their categories. The settings have precedence, then the folder of
+// a static definition, then the derived category.
 func (s *source) categorize(server, configured string) {
 	derived, each := classify(server, s.tools)
 	s.category = derived

@@ -16,8 +16,8 @@ const (
 	maxTrustedRaw = 256 << 10 // bytes of a definition that is kept for the difference
 )
 
-// trust is which definitions of one server's tools were trusted. The first that is
-// seen of a tool is. Once it is in use, it does not change.
+// trust holds the trusted definitions of one server's tools. The first definition seen of a tool is trusted. A trust
+// in use is never changed.
 type trust struct {
 	records map[string]record // by the tool's name; those of tools that are gone stay
 	unknown string            // why it is not known what was trusted; "" if it is
@@ -25,7 +25,7 @@ type trust struct {
 	file    seal.Stamp
 }
 
-// record is the definition of one tool that was trusted.
+// record holds the trusted definition of one tool.
 type record struct {
 	pin     string
 	trusted time.Time
@@ -86,13 +86,13 @@ func cleanOf(t *core.Tool) int {
 	return sanitize.Version
 }
 
-// vouches reports whether a tool that was kept is what was trusted, and clean.
+// vouches reports whether a stored tool equals the trusted definition and is clean.
 func (t *trust) vouches(tool *core.Tool) bool {
 	r := t.records[tool.Name]
 	return t.unknown == "" && r.pin == tool.Pin && r.clean == sanitize.Version && bytes.Equal(r.raw, tool.Raw)
 }
 
-// change is how a tool differs from what was trusted, nil if it does not.
+// change returns how a tool differs from its trusted definition, or nil.
 func (t *trust) change(tool *core.Tool, policy core.Changes) *core.Change {
 	r, known := t.records[tool.Name]
 	if t.unknown == "" && known && r.pin == tool.Pin {
@@ -112,8 +112,8 @@ func (t *trust) change(tool *core.Tool, policy core.Changes) *core.Change {
 	return c
 }
 
-// shown makes a changed tool what a model may see of it: as it is if it is only
-// noted; else with the words that were trusted, or none, and the new structure.
+// shown reduces a changed tool to what a model may see. If the change is only noted, the tool stays as it is.
+// Otherwise it gets the trusted prose, or none, with the new structure.
 func (t *trust) shown(tool *core.Tool, scanner *sanitize.Scanner) {
 	if tool.Change.Policy == core.ChangesNote {
 		return

@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// Question is what a person is asked before a program runs, or before a call of
-// it leaves.
+// Question asks a person to approve a program before it runs, or a call before it is sent.
 type Question struct {
 	Execution string   `json:"execution_id"`
 	Session   string   `json:"session,omitempty"`
@@ -30,10 +29,10 @@ type Question struct {
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // in full, as they leave
 	Shown     json.RawMessage `json:"-"`                   // the arguments as a model may see them; as they are if nil
-	// Spans says that a yes, whatever its scope, covers the calls of the same run that send the same kinds of personal
-	// data to the same tool.
+	// Spans means that one approval, whatever its scope, covers all calls of the same run that send the same kinds of
+	// personal data to the same tool.
 	Spans bool `json:"-"`
-	// ShowInForms says that a client's form may have Arguments and not Shown, since only the person sees it.
+	// ShowInForms lets a client's form contain Arguments instead of Shown, because only the person sees the form.
 	ShowInForms bool       `json:"-"`
 	Outlines    []string   `json:"-"`                  // of the personal values behind tokens in what is shown, one line each
 	Effect      string     `json:"effect,omitempty"`   // of the call: "write", "destructive"
@@ -56,7 +55,7 @@ type Question struct {
 	Policy      string     `json:"-"`                  // version of the policy
 }
 
-// Repeats says how a call is like one that an earlier program of the same task has made.
+// Repeats says how a call repeats one that an earlier program of the same task made.
 type Repeats string
 
 // How a call repeats another.
@@ -65,7 +64,7 @@ const (
 	RepeatsSimilar Repeats = "similar" // the same tool
 )
 
-// Digest is what a yes is bound to: 64 hexadecimal digits.
+// Digest returns the hash that an approval is bound to: 64 hexadecimal digits.
 func (q Question) Digest() string {
 	h := sha256.New()
 	parts := []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Crosses, q.Unusual, q.Pin, q.Policy}
@@ -90,13 +89,13 @@ func (q Question) Digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// IsCall says that the question is about one call and not about a program.
+// IsCall reports whether the question is about one call, not about a program.
 func (q Question) IsCall() bool { return q.Tool != "" }
 
 // Scoped reports whether a yes can go further than this once.
 func (q Question) Scoped() bool { return q.IsCall() && q.Critical == "" }
 
-// Action is what a yes allows, in one line.
+// Action describes in one line what an approval allows.
 func (q Question) Action() string {
 	if q.Login != "" {
 		return fmt.Sprintf("use %s, which needs you to log in", LegibleLine(q.Server))
@@ -115,7 +114,7 @@ func (q Question) Action() string {
 	}
 }
 
-// Intended is a call that a program would make and that may have effects.
+// Intended describes a call that a program would make and that may have effects.
 type Intended struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
@@ -126,7 +125,7 @@ type Intended struct {
 	Pin       string          `json:"-"` // of the tool's definition
 }
 
-// Approval is a question that waits for a person.
+// Approval holds a question that waits for a person.
 type Approval struct {
 	ID      string    `json:"id"`
 	Digest  string    `json:"digest"`
@@ -139,12 +138,12 @@ type Approval struct {
 	hidden bool // the arguments have tokens in the place of personal values
 }
 
-// maxSame is how many questions are shown as one.
+// maxSame bounds how many equal questions are shown as one.
 const maxSame = 1000
 
-// Grouped returns approvals in their order, with equal questions as one: the first, which counts
-// the others and has their ids. Questions are equal if nothing in them differs but the execution
-// that asks: neither what a person is shown nor what is sent after a yes.
+// Grouped returns approvals in their order and merges equal questions into the first of them. The first counts the
+// others and lists their ids. Two questions are equal if only the execution that asks differs. What a person is shown
+// and what is sent after approval must be the same.
 func Grouped(waiting []Approval) []Approval {
 	list := make([]Approval, 0, len(waiting))
 	at := map[string][]int{} // in list, by digest
@@ -162,14 +161,14 @@ func Grouped(waiting []Approval) []Approval {
 	return list
 }
 
-// Equals reports whether q and other are the same apart from the execution that asks. Questions about a login
-// are never equal, since each login has its own URL.
+// Equals reports whether q and other are the same apart from the execution that asks. It returns false for questions
+// about a login, because each login has its own URL.
 func (q Question) Equals(other Question) bool {
 	q.Execution, other.Execution = "", ""
 	return q.Login == "" && reflect.DeepEqual(q, other)
 }
 
-// ForModel is the question without what is personal in its arguments.
+// ForModel returns a copy without personal data in its arguments.
 func (a Approval) ForModel() Approval {
 	a.hidden = true
 	if a.Shown != nil {
@@ -187,9 +186,9 @@ func (a Approval) ForModel() Approval {
 	return a
 }
 
-// Text is everything that a person needs to decide, as plain text: the action, the
-// arguments in full, why it is asked, the risk and the program. What would not be
-// seen as it is, such as marks that turn the direction of text, is escaped.
+// Text returns everything a person needs to decide, as plain text: the action, all arguments, the reason, the risk
+// and the program. Characters that are invisible or misleading, such as marks that change the direction of text, are
+// escaped.
 func (a Approval) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s wants to %s\n", LegibleLine(nonEmpty(a.Client, "A program")), a.Action())
@@ -241,7 +240,7 @@ func (a Approval) Text() string {
 	return b.String()
 }
 
-// subject is what the impact is read from.
+// subject returns the question's action for the text of its impact.
 func (a Approval) subject() string {
 	if a.IsCall() {
 		return "the call"
@@ -264,7 +263,7 @@ func indented(raw json.RawMessage) string {
 	return Legible(b.String())
 }
 
-// Scope is how far a yes goes.
+// Scope says how long an approval is valid.
 type Scope string
 
 // The scopes of a yes.
@@ -288,28 +287,27 @@ func ParseScope(s string) (Scope, *Error) {
 	return Scope(s), nil
 }
 
-// Answer is what a person decided.
+// Answer holds a person's decision.
 type Answer struct {
 	Approve bool   `json:"approve"`
 	Scope   Scope  `json:"scope,omitempty"` // of a yes; ScopeOnce if empty
 	Note    string `json:"note,omitempty"`  // why not, for the model
-	// Also are the ids of equal questions that were shown together with the one that is answered:
-	// Same of what was shown. One that asks for anything else, or was not shown, is not answered.
+	// Also lists the ids of equal questions that were shown together with the answered one (see Approval.Same). Ids
+	// of questions that differ, or that were not shown, are ignored.
 	Also []string `json:"also,omitempty"`
 	By   string   `json:"-"` // how it was given: "client", "terminal", "command line", "webhook"
 }
 
-// Channel asks the person who is at the other end of an execution. It reports false
-// if nobody could be asked. ctx ends when no answer is needed any more.
+// Channel asks the person at the other end of an execution. It returns false if nobody could be asked. ctx ends when
+// an answer is no longer needed.
 type Channel func(ctx context.Context, a Approval) (Answer, bool)
 
 type channelKey struct{}
 
 type opensKey struct{}
 
-// WithBrowser returns a context at the other end of which a person can be shown an address
-// to open, by its Channel or by what the request is answered with. done is told of an address
-// that has served its purpose; nil: nobody is told.
+// WithBrowser returns a context in which a person can be shown an address to open, either by the Channel or in the
+// response to the request. done is called with an address that is no longer needed. It may be nil.
 func WithBrowser(ctx context.Context, done func(address string)) context.Context {
 	if done == nil {
 		done = func(string) {}
@@ -317,7 +315,7 @@ func WithBrowser(ctx context.Context, done func(address string)) context.Context
 	return context.WithValue(ctx, opensKey{}, done)
 }
 
-// Browsed tells the browser of a context that a page has served its purpose.
+// Browsed tells the context's browser that the page at address is no longer needed.
 func Browsed(ctx context.Context, address string) {
 	if done, ok := ctx.Value(opensKey{}).(func(string)); ok && address != "" {
 		done(address)
@@ -327,13 +325,12 @@ func Browsed(ctx context.Context, address string) {
 // HasBrowser reports whether a context is one of WithBrowser.
 func HasBrowser(ctx context.Context) bool { return ctx.Value(opensKey{}) != nil }
 
-// WithChannel returns a context whose executions ask through c, beside all other
-// ways to answer.
+// WithChannel returns a context whose executions ask through c in addition to all other channels.
 func WithChannel(ctx context.Context, c Channel) context.Context {
 	return context.WithValue(ctx, channelKey{}, c)
 }
 
-// ChannelOf is the channel of a context, nil if there is none.
+// ChannelOf returns the context's channel, or nil.
 func ChannelOf(ctx context.Context) Channel {
 	c, _ := ctx.Value(channelKey{}).(Channel)
 	return c

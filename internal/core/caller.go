@@ -2,18 +2,18 @@ package core
 
 import "context"
 
-// Caller is on whose behalf a call is made. The zero Caller is the engine itself, and
-// whoever is alone with it.
+// Caller identifies the principal and session a call is made for. The zero Caller stands for the engine itself and
+// for the only user of an engine without principals.
 type Caller struct{ Principal, Session string }
 
 type callerKey struct{}
 
-// WithCaller returns a context of which every call is made on behalf of c.
+// WithCaller returns a context in which every call is made for c.
 func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerOf is on whose behalf calls of a context are made.
+// CallerOf returns the Caller that the context's calls are made for.
 func CallerOf(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c

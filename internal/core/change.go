@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Flag is something in a definition that does not belong there. What the model sees
-// is without it, unless it is a name or a value that calls need.
+// Flag marks suspicious text in a tool's definition. The text is removed from what the model sees, unless it is a
+// name or a value that calls need.
 type Flag struct {
 	Rule   string `json:"rule"`
 	Reason string `json:"reason"`
@@ -18,7 +18,7 @@ func (f Flag) String() string {
 	return fmt.Sprintf("%s: %s (%s): %s", f.Where, f.Reason, f.Rule, f.Text)
 }
 
-// Changes say what becomes of a tool whose definition is not the one that was trusted.
+// Changes selects what happens to a tool whose definition differs from the trusted one.
 type Changes string
 
 // What becomes of it, strictest first.
@@ -28,7 +28,7 @@ const (
 	ChangesNote  Changes = "note"  // calls leave, with a warning
 )
 
-// Change is how a tool's definition differs from the one that was trusted.
+// Change describes how a tool's definition differs from the trusted one.
 type Change struct {
 	Server  string    `json:"server"`
 	Tool    string    `json:"tool"`
@@ -41,7 +41,7 @@ type Change struct {
 	Diff    string    `json:"diff"`              // in lines that begin with "-", "+" or a blank; what is not seen is escaped
 }
 
-// Error is what a program hears that calls the tool.
+// Error returns the error that a program gets when it calls the tool.
 func (c *Change) Error() *Error {
 	what := fmt.Sprintf("the definition of %s.%s has changed since it was trusted on %s", c.Server, c.Tool, c.Trusted.UTC().Format(time.DateOnly))
 	if c.Unknown != "" {
@@ -55,11 +55,10 @@ func (c *Change) Error() *Error {
 		WithHint("do without it, and tell the person to look at it and decide in a terminal: retort tools --changed %s, then retort tools --trust %s", c.Server, name).At(c.Server, c.Tool)
 }
 
-// Asks reports whether a person is asked about every call of the tool, since its
-// definition is not the one that was trusted.
+// Asks reports whether every call of the tool needs approval because its definition differs from the trusted one.
 func (t *Tool) Asks() bool { return t.Change != nil && t.Change.Policy == ChangesAsk }
 
-// Warning says of a call that left all the same that the definition has changed.
+// Warning returns a warning for a call that was sent although the definition has changed.
 func (c *Change) Warning() string {
 	return fmt.Sprintf("the definition of %s.%s is not the one that was trusted; retort tools --changed %s shows how it differs", c.Server, c.Tool, c.Server)
 }

@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// Held is a part of the memory that an engine may take for answers. Free gives it back and may be
-// called more than once; Shrink gives back all but n bytes.
+// Held holds a share of the engine's memory for answers. Free gives all of it back and may be called more than once.
+// Shrink gives back all but n bytes.
 type Held interface {
 	Shrink(n int64)
 	Free()
 }
 
-// Yielder is Held of something that takes turns with others.
+// Yielder extends Held for a transformation that takes turns with others.
 type Yielder interface {
 	Held
 	// Yield lets those go first that wait. The error is that of ctx.
 	Yield(ctx context.Context) error
 }
 
-// Claim is what one execution, or one call of it, holds of the engine's memory for answers. It is
-// safe for concurrent use. A nil Claim holds nothing.
+// Claim counts the memory for answers that one execution, or one of its calls, holds. It is safe for concurrent use.
+// A nil Claim holds nothing.
 type Claim struct {
 	holder string
 	parent *Claim
@@ -42,7 +42,7 @@ func WithClaim(ctx context.Context, holder string) (context.Context, *Claim) {
 	return context.WithValue(ctx, claimKey{}, c), c
 }
 
-// ClaimOf is the Claim of a context, nil if it has none.
+// ClaimOf returns the context's Claim, or nil.
 func ClaimOf(ctx context.Context) *Claim {
 	c, _ := ctx.Value(claimKey{}).(*Claim)
 	return c
@@ -58,7 +58,7 @@ func (c *Claim) Holds() bool {
 	return c.work != nil || c.value != nil
 }
 
-// Holder is for whom the Claim holds.
+// Holder returns the name that the Claim's memory is counted under.
 func (c *Claim) Holder() string {
 	if c == nil {
 		return ""
@@ -66,8 +66,8 @@ func (c *Claim) Holder() string {
 	return c.holder
 }
 
-// Keep holds what a transformation takes, and what its value takes, either of which may be nil. What
-// was held of the same before is given back. A Claim that has been freed holds nothing.
+// Keep holds the memory of a transformation (work) and of its result (value). Either may be nil. Memory held before
+// for the same purpose is given back. A Claim that has been freed gives back both at once.
 func (c *Claim) Keep(work, value Held) {
 	if c != nil && c.keep(&work, &value) {
 		c.parent.adopt(c)
@@ -75,7 +75,7 @@ func (c *Claim) Keep(work, value Held) {
 	free(work, value)
 }
 
-// keep exchanges what is held. It reports false if the Claim has been freed.
+// keep replaces the memory that is held. It returns false if the Claim has been freed.
 func (c *Claim) keep(work, value *Held) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,8 +109,7 @@ func (c *Claim) adopt(call *Claim) {
 	}
 }
 
-// Transformed says that what was held for a transformation is not needed any more, and that its
-// value has n bytes.
+// Transformed gives back the memory of a finished transformation and shrinks that of its result to n bytes.
 func (c *Claim) Transformed(n int64) {
 	if c == nil {
 		return
@@ -152,7 +151,7 @@ func (c *Claim) Yield(ctx context.Context) error {
 	return work.Yield(ctx)
 }
 
-// Also adds one who has to free the Claim.
+// Also adds an owner: Free must be called once more.
 func (c *Claim) Also() *Claim {
 	if c != nil {
 		c.mu.Lock()
@@ -162,7 +161,7 @@ func (c *Claim) Also() *Claim {
 	return c
 }
 
-// Free gives everything back, once all that have to have freed it.
+// Free gives everything back once every owner has called it.
 func (c *Claim) Free() {
 	if c == nil {
 		return
@@ -201,7 +200,7 @@ func free(held ...Held) {
 	}
 }
 
-// Memory is the budget for results of programs.
+// Memory bounds the memory for results of programs.
 type Memory interface {
 	// Receive waits until a result of n bytes can be received for claim.
 	Receive(ctx context.Context, claim *Claim, n int64) error
@@ -211,12 +210,12 @@ type Memory interface {
 
 type memoryKey struct{}
 
-// WithMemory returns a context in which results are received within a budget.
+// WithMemory returns a context in which results are received within budget.
 func WithMemory(ctx context.Context, m Memory) context.Context {
 	return context.WithValue(ctx, memoryKey{}, m)
 }
 
-// MemoryOf is the budget of a context, nil if it has none.
+// MemoryOf returns the context's memory budget, or nil.
 func MemoryOf(ctx context.Context) Memory {
 	m, _ := ctx.Value(memoryKey{}).(Memory)
 	return m

@@ -1,6 +1,6 @@
 package core
 
-// EffectKind says how far the effects of a tool or a call go.
+// EffectKind says how far the effects of a tool or a call reach.
 type EffectKind uint8
 
 // The kinds of effects, mildest first.
@@ -14,7 +14,7 @@ func (k EffectKind) String() string {
 	return [...]string{"read", "write", "destructive"}[min(k, EffectDestructive)]
 }
 
-// Effect is how far a tool or a call goes, and how that is known.
+// Effect holds the effect of a tool or a call, and where that knowledge comes from.
 type Effect struct {
 	Kind   EffectKind
 	Reason string // a sentence without a subject's name: "its name says delete"

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind says what sort of thing went wrong. The set is closed and append-only.
+// Kind classifies errors. The set is closed and append-only.
 type Kind string
 
 // The kinds of errors.
@@ -28,9 +28,8 @@ const (
 	KindInternal           Kind = "internal"
 )
 
-// Error is the one error type of Retort. Message says what happened in words
-// for the person or model that reads it; Hint says what to do next. Line and
-// Column are 1-based positions in the program as it was written, 0 if unknown.
+// Error reports every failure that a person or a model sees. Message names the cause; Hint names the next step. Line
+// and Column are 1-based positions in the program as it was written, 0 if unknown.
 type Error struct {
 	Kind    Kind   `json:"kind"`
 	Op      string `json:"-"` // the operation, for logs: "upstream.connect"
@@ -86,7 +85,7 @@ func LacksFiles(err error) bool {
 
 const tooManyFiles = "too many open files"
 
-// moreFiles says what to do about too few file descriptors.
+// moreFiles advises what to do when file descriptors run out.
 const moreFiles = "allow this process to open more files: ulimit -n 4096 in the shell that starts it, LimitNOFILE= for a service; or have it do less at once"
 
 // WithHint returns a copy of e that carries hint, unless the cause of e is that too many files are open: then
@@ -107,7 +106,7 @@ func (e *Error) At(server, tool string) *Error {
 	return &c
 }
 
-// Denies reports whether somebody or a rule refused what was possible.
+// Denies reports whether a person or a rule refused an action that was possible.
 func (e *Error) Denies() bool { return e.Kind == KindPolicy || e.Kind == KindToolChanged }
 
 func (e *Error) Error() string { return string(e.Kind) + ": " + e.Message }
@@ -126,17 +125,17 @@ func AsError(err error) *Error {
 	return Errorf(KindInternal, "", "%w", err)
 }
 
-// ErrLogin is what errors.Is finds in the error of a call to a server that needs a person
-// to log in first. The call had no effect.
+// ErrLogin matches, with errors.Is, the error of a call to a server that first needs a person to log in. The call had
+// no effect.
 var ErrLogin = errors.New("a login is needed")
 
-// ErrPage is what errors.Is finds in the error of a call for which a person has to open a page
-// first, where nobody could be asked to or nobody did.
+// ErrPage matches, with errors.Is, the error of a call that needs a person to open a page first, if nobody could be
+// asked or nobody opened it.
 var ErrPage = errors.New("a page has to be opened")
 
-// ErrOutcomeUnknown is what errors.Is finds in the error of a call that was sent and may have taken
-// effect although no answer came, or none that can be read.
+// ErrOutcomeUnknown matches, with errors.Is, the error of a call that was sent and got no readable answer. The call
+// may have taken effect.
 var ErrOutcomeUnknown = errors.New("it is unknown whether the call took effect")
 
-// HintOutcomeUnknown is the first part of the hint of an error whose call may have taken effect.
+// HintOutcomeUnknown begins the hint of an error whose call may have taken effect.
 const HintOutcomeUnknown = "the call may have taken effect and was not repeated: look at what is there before it is made again"

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// EventKind says what an entry of the record is about. The set is closed and append-only.
+// EventKind classifies the entries of the audit log. The set is closed and append-only.
 type EventKind string
 
-// What is recorded. Of an execution, EventRequest comes first and EventEnd last, each once.
+// Kinds of entries. Each execution has one EventRequest first and one EventEnd last.
 const (
 	EventStart    EventKind = "start"     // the engine began to write
 	EventStop     EventKind = "stop"      // the engine stopped
@@ -39,8 +39,8 @@ const (
 	EventCommand  EventKind = "command"   // a program starts a command: started, ended, failed, refused
 )
 
-// Event is one thing that happened. Nothing in its plain fields is a value of a program, a
-// tool or a person.
+// Event describes one entry of the audit log. Its plain fields never contain a value of a program, a tool or a
+// person.
 type Event struct {
 	Kind      EventKind
 	At        time.Time // when it was recorded, if zero

@@ -1,12 +1,12 @@
 package core
 
-// FileWritten says what became of a file of a workspace.
+// FileWritten reports the result of writing a workspace file.
 type FileWritten struct {
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"` // of the whole file now
 }
 
-// FilePart is a part of a file of a workspace as a model may see it.
+// FilePart holds a part of a workspace file, with personal data and secrets hidden from the model.
 type FilePart struct {
 	Path       string `json:"path"`
 	Content    string `json:"content"`
@@ -16,20 +16,20 @@ type FilePart struct {
 	Image      []byte `json:"-"`                     // the whole, if the file is one
 }
 
-// FileEntry is a file in a listing.
+// FileEntry describes one file of a listing.
 type FileEntry struct {
 	Path     string `json:"path"`
 	Bytes    int64  `json:"bytes"`
 	Modified string `json:"modified"` // RFC 3339
 }
 
-// FileList is the files of a workspace.
+// FileList lists the files of a workspace.
 type FileList struct {
 	Files []FileEntry `json:"files"`
 	Total int         `json:"total,omitempty"` // if it is more than are listed
 }
 
-// Kept is what a session holds beyond its programs.
+// Kept counts what a session stores apart from its programs.
 type Kept struct {
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Impact is what a program or a call may touch, as far as its text tells. What cannot be told counts as the worse.
+// Impact lists what a program or a call may touch, as far as its text shows. What cannot be determined counts as the
+// worse case.
 type Impact struct {
 	FilesAffected    []string `json:"filesAffected"`    // that are written, moved, replaced or deleted
 	NetworksAccessed []string `json:"networksAccessed"` // hosts
@@ -15,7 +16,7 @@ type Impact struct {
 	Reversible       bool     `json:"reversible"` // nothing is lost, sent, paid, published or run
 }
 
-// Add takes in what happens beside it.
+// Add merges o into the impact.
 func (m *Impact) Add(o Impact) {
 	for _, part := range []struct {
 		to   *[]string
@@ -41,7 +42,7 @@ func (m Impact) listed() *Impact {
 // Of returns an impact for a Question.
 func (m Impact) Of() *Impact { return m.listed() }
 
-// text is the impact in lines for a person.
+// text returns the impact as lines for a person.
 func (m *Impact) text() string {
 	yes := map[bool]string{true: "yes", false: "no"}
 	names := func(list []string) string {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TaskStatus is where a task stands: one of those below, or the Status of its Outcome.
+// TaskStatus says how far a job is: one of the constants below, or the Status of its Outcome.
 type TaskStatus string
 
 // The states of a task that has not ended.
@@ -17,10 +17,10 @@ const (
 	TaskPending TaskStatus = TaskStatus(StatusPendingApproval) // it waits for a person
 )
 
-// Ended reports whether nothing more comes.
+// Ended reports whether the job has ended.
 func (s TaskStatus) Ended() bool { return s != TaskQueued && s != TaskRunning && s != TaskPending }
 
-// Job is what somebody wants done, now or when its turn comes.
+// Job describes work to do now or when its turn in the queue comes.
 type Job struct {
 	Kind     string          // who does it: "program", …
 	Name     string          // ID that whoever submits it has chosen; empty if none. No two tasks of a principal that have not ended share one
@@ -31,8 +31,7 @@ type Job struct {
 	Deadline time.Duration   // from now, after which it does not begin any more and is cancelled; 0 is a day
 	Keep     time.Duration   // how long it is kept from now on, at least until a while after its end; 0 is as the settings say
 	Payload  json.RawMessage // what is to be done, for who does it
-	// Credential is with what the job was submitted; it does not run any more when that does not
-	// count any more.
+	// Credential identifies the credential the job was submitted with. The job no longer runs once that is revoked.
 	Credential Credential
 }
 
@@ -43,7 +42,7 @@ const (
 	JobPass    = "pass"    // passes a client's call on to a server
 )
 
-// PassJob is a job that passes a call on.
+// PassJob returns a job that passes a call through to a server.
 func PassJob(r Request, what Passed) (Job, error) {
 	payload, err := json.Marshal(struct {
 		Request Request
@@ -55,7 +54,7 @@ func PassJob(r Request, what Passed) (Job, error) {
 	return Job{Kind: JobPass, Title: what.Server + "." + what.Tool, Session: r.Session, Client: r.Client, Payload: payload}, nil
 }
 
-// TaskJob is a job that does a task.
+// TaskJob returns a job that performs an agent task.
 func TaskJob(t Task) (Job, error) {
 	payload, err := json.Marshal(t)
 	if err != nil {
@@ -64,7 +63,7 @@ func TaskJob(t Task) (Job, error) {
 	return Job{Kind: JobTask, Name: t.ID, Title: titleOf(t.Description), Session: t.Session, Client: t.Client, Payload: payload}, nil
 }
 
-// titleOf is the beginning of a description, in one line.
+// titleOf returns the beginning of a description, on one line.
 func titleOf(text string) string {
 	const most = 60
 	runes := []rune(strings.Join(strings.Fields(text), " "))
@@ -74,19 +73,19 @@ func titleOf(text string) string {
 	return string(runes[:most]) + "…"
 }
 
-// programOf stands between the ID of a task of the queue, in which it does not occur, and the number of a program.
+// programOf separates a job's ID from the number of its program. It does not occur in IDs.
 const programOf = "0"
 
-// ProgramOf is the ID of the program that a task of the queue has written at its n-th attempt.
+// ProgramOf returns the ID of the program that a job wrote at its n-th attempt.
 func ProgramOf(task string, n int) string { return task + programOf + strconv.Itoa(n) }
 
-// IsProgramOf reports whether an execution is that of such a program.
+// IsProgramOf reports whether an execution runs a program of this job.
 func IsProgramOf(execution, task string) bool {
 	n, ok := strings.CutPrefix(execution, task+programOf)
 	return ok && n != "" && strings.Trim(n, "0123456789") == ""
 }
 
-// ProgramJob is a job that executes a request.
+// ProgramJob returns a job that executes a request.
 func ProgramJob(r Request) (Job, error) {
 	payload, err := json.Marshal(r)
 	if err != nil {
@@ -95,7 +94,7 @@ func ProgramJob(r Request) (Job, error) {
 	return Job{Kind: JobProgram, Title: r.Name, Session: r.Session, Client: r.Client, Payload: payload}, nil
 }
 
-// JobState is a Job with what became of it.
+// JobState holds a Job with its progress and result.
 type JobState struct {
 	ID        string        `json:"id"`             // also of its execution
 	Name      string        `json:"name,omitempty"` // that of the Job
@@ -114,11 +113,11 @@ type JobState struct {
 	Expires   time.Time     `json:"expires"` // when it may be forgotten, if it has ended
 	Progress  *TaskProgress `json:"progress,omitempty"`
 	Outcome   *Outcome      `json:"outcome,omitempty"` // once it has ended
-	// Credential is that of the Job.
+	// Credential identifies the credential the Job was submitted with.
 	Credential Credential `json:"credential,omitzero"`
 }
 
-// Updated is when the task last changed as far as it is kept.
+// Updated returns the latest time recorded in the state.
 func (t JobState) Updated() time.Time {
 	last := t.Submitted
 	for _, at := range []time.Time{t.Begun, t.Ended} {
@@ -132,7 +131,7 @@ func (t JobState) Updated() time.Time {
 	return last
 }
 
-// TaskProgress is how far a task is.
+// TaskProgress says how far a job is.
 type TaskProgress struct {
 	Done    int       `json:"done"`
 	Total   int       `json:"total,omitempty"` // 0: nobody knows
@@ -140,7 +139,7 @@ type TaskProgress struct {
 	At      time.Time `json:"at"`
 }
 
-// TaskCounts are how many tasks there are.
+// TaskCounts counts jobs by status.
 type TaskCounts struct {
 	Queued  int `json:"queued"`
 	Running int `json:"running"`

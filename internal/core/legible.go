@@ -23,16 +23,15 @@ func Unseen(r rune) bool {
 	return unicode.Is(unicode.Co, r)
 }
 
-// LegibleLine is Legible for what belongs on one line.
+// LegibleLine escapes like Legible, and line breaks and tabs too, for text on one line.
 func LegibleLine(s string) string {
 	return strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`).Replace(Legible(s))
 }
 
-// Legible escapes what is not seen as it is: control characters, blanks other than U+0020, what
-// Unseen says, marks on letters, bytes that are no UTF-8, and characters that look like others.
-// Those are the letters of other scripts in a word with Latin ones, words that are wholly made of
-// letters which look Latin in a line that has no others of their script, and signs and digits that
-// look like those of ASCII beside them. Lines and tabs stay.
+// Legible escapes characters that are not seen as they are. These are control characters, blanks other than U+0020,
+// invisible characters (see Unseen), marks on letters, invalid UTF-8, and lookalikes. A lookalike is a letter of
+// another script in a word with Latin letters, a word made only of letters that look Latin in a line without other
+// letters of its script, or a sign or digit that looks like an ASCII one next to it. Line breaks and tabs stay.
 func Legible(s string) string {
 	if isPlain(s) {
 		return s
@@ -100,8 +99,8 @@ func shows(r rune) bool {
 	return !marksLetters(r)
 }
 
-// marksLetters reports whether a character is a mark that any letter may have, of which many also
-// have a letter of their own.
+// marksLetters reports whether r is a combining mark that any letter may carry. Many letters with such a mark also
+// exist as one character.
 func marksLetters(r rune) bool {
 	return 0x300 <= r && r <= 0x36f || 0x483 <= r && r <= 0x489 || 0x1ab0 <= r && r <= 0x1aff || 0x1dc0 <= r && r <= 0x1dff || 0x20d0 <= r && r <= 0x20ff || 0xfe20 <= r && r <= 0xfe2f
 }
@@ -114,7 +113,7 @@ func (w *legibleWriter) escape(r rune) {
 	fmt.Fprintf(w, "\\u%04x", r)
 }
 
-// wordLength is the length of the word that a line begins with. What is not seen does not end it.
+// wordLength returns the length in bytes of the word that line begins with. Invisible characters do not end a word.
 func wordLength(line string) int {
 	for i, r := range line {
 		if r == utf8.RuneError || r != '_' && !unicode.In(r, unicode.L, unicode.M, unicode.Nd) && !Unseen(r) {
@@ -124,7 +123,7 @@ func wordLength(line string) int {
 	return len(line)
 }
 
-// word writes a word with what is not seen as it is escaped.
+// word writes a word and escapes its invisible and misleading characters.
 func (w *legibleWriter) word(word string) {
 	letters, digits, alike := false, false, true
 	for _, r := range word {
@@ -142,8 +141,8 @@ func (w *legibleWriter) word(word string) {
 	}
 }
 
-// foreign reports whether a letter has no place in a word with Latin letters. Scripts that look
-// like no other are written beside Latin letters without a blank.
+// foreign reports whether a letter is suspicious in a word with Latin letters. Scripts that do not resemble Latin are
+// not, because text in them is written next to Latin letters without a blank.
 func foreign(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:
@@ -156,8 +155,8 @@ func foreign(r rune) bool {
 	return strings.ContainsRune(alikeLetters, r) || strings.ContainsRune("ɑɡɩɪʟǀǃıȷ", r)
 }
 
-// alikeLetters are Cyrillic, Greek and Armenian letters that look like Latin ones; alikeSigns are
-// signs that look like those of ASCII.
+// alikeLetters maps Cyrillic, Greek and Armenian letters to the Latin letters they look like. alikeSigns does the
+// same for ASCII signs.
 const (
 	alikeLetters = "аеорсухіјѕһԁԛԝӏАВЕКМНОРСТУХІЈЅԌԜӀαγικνορτυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսոհցզ"
 	alikeSigns   = "‐‑‒⁃−⁄∕⧸․꞉∶＂＇－．／＠＼＿｜﹒﹣﹨﹫∖∣∼∗⁎"

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// leastMemory is the least that a program can be limited to, in bytes.
+// leastMemory bounds a program's memory limit from below, in bytes.
 const leastMemory = 8 << 20
 
 // ParseMemory reads a limit of memory as a request has it: 256MB, 1g, or bytes. Units are

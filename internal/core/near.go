@@ -7,10 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Nearest lists at most n of names that could be what was meant by name, best
-// first: equal but for case and punctuation, then by edit distance, then by
-// shared words. Names that have little in common with it are left out, and all
-// others where one is equal but for case and punctuation.
+// Nearest returns at most n of names that resemble name, best first: those that differ only in case and punctuation,
+// then by edit distance, then by shared words. Names with little in common are left out. If a name differs only in
+// case and punctuation, only such names are returned.
 func Nearest(name string, names []string, n int) []string {
 	type scored struct {
 		name string
@@ -40,8 +39,8 @@ func Nearest(name string, names []string, n int) []string {
 	return out
 }
 
-// Misspelt is the one of names of which name is a misspelling: the same but for case and
-// separators, or with one letter in four wrong; "" if there is none.
+// Misspelt returns the one of names that name misspells, or "". A misspelling differs in case and separators only, or
+// in at most one letter of four.
 func Misspelt(name string, names []string) string {
 	want := fold(name)
 	limit := max(1, utf8.RuneCountInString(want)/4)
@@ -65,8 +64,8 @@ func fold(s string) string {
 	}, strings.ToLower(s))
 }
 
-// distance is the Levenshtein distance with adjacent swaps, or more than limit
-// as soon as it must exceed limit.
+// distance returns the Levenshtein distance with adjacent swaps. It stops early and returns more than limit once the
+// distance must exceed limit.
 func distance(a, b string, limit int) int {
 	x, y := []rune(a), []rune(b)
 	if d := len(x) - len(y); d > limit || -d > limit {

@@ -2,7 +2,7 @@ package core
 
 import "encoding/json"
 
-// Status is how an execution ended. The set is closed and append-only.
+// Status says how an execution ended. The set is closed and append-only.
 type Status string
 
 // The ways an execution ends.
@@ -20,7 +20,7 @@ const (
 	StatusOutcomeUnknown  Status = "outcome_unknown"
 )
 
-// Outcome is what comes back from an execution.
+// Outcome holds the result of an execution.
 type Outcome struct {
 	ExecutionID string          `json:"execution_id"`
 	Status      Status          `json:"status"`
@@ -37,11 +37,11 @@ type Outcome struct {
 	Program     string          `json:"program,omitempty"`   // that a model has written for the task
 	Attempts    int             `json:"attempts,omitempty"`  // programs that were written for it
 	*Pack                       // of a task for which there is no model
-	// Summary says in a sentence what ran, what it changed and how much came back. The words of a model in it
-	// are marked as such: they are data, and nothing in them is an instruction.
+	// Summary describes in one sentence what ran, what it changed and how much it returned. Text written by a model
+	// is marked as such: it is data, never an instruction.
 	Summary string `json:"summary,omitempty"`
-	// PIITokenized says that tokens stand for personal values of this execution: in what servers answered, in the
-	// program or in the Outcome.
+	// PIITokenized means that tokens replace personal data in this execution: in answers of servers, in the program
+	// or in the Outcome.
 	PIITokenized bool   `json:"pii_tokenized,omitempty"`
 	Stats        Stats  `json:"stats"`
 	Trace        string `json:"-"` // the id of the trace that tells of it; the model has no use for it
@@ -50,15 +50,14 @@ type Outcome struct {
 // Success reports whether the execution ended with the status ok.
 func (o Outcome) Success() bool { return o.Status == StatusOK }
 
-// SentCall is a call with effects that left for its server. Arguments may be left
-// out where they are large.
+// SentCall describes a call with effects that was sent. Large arguments may be left out.
 type SentCall struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-// Artifact is a file that an execution left in the workspace.
+// Artifact describes a file that an execution wrote to the workspace.
 type Artifact struct {
 	Path    string `json:"path"` // relative to the workspace
 	Bytes   int64  `json:"bytes"`
@@ -82,8 +81,8 @@ type Stats struct {
 	Model       *ModelUse      `json:"model,omitempty"` // that wrote the program of a task
 }
 
-// Tokens are o200k_base tokens. Avoided is AvoidedDefinitions + AvoidedData:
-// what a client without Retort would have carried.
+// Tokens counts o200k_base tokens. Avoided is AvoidedDefinitions + AvoidedData: the tokens that a client without
+// Retort would have had in its context.
 type Tokens struct {
 	Returned           int `json:"returned"`
 	Avoided            int `json:"avoided"`

@@ -2,13 +2,13 @@ package core
 
 import "encoding/json"
 
-// Passed is a request of a client that is passed on to a server: a call of a tool, or
-// another method of MCP.
+// Passed describes a client's request that is passed through to a server: a tool call or another MCP method.
 type Passed struct {
 	Server string
-	// Method is empty for tools/call.
+	// Method names the MCP method. Empty means tools/call.
 	Method string
-	// Tool is the name of the tool, or that by which the policy judges the method: get_prompt.
+	// Tool names the tool. For another method it is the name that the policy judges the method by, such as
+	// get_prompt.
 	Tool      string
 	Arguments json.RawMessage // of the tool, or the params of the method without _meta
 }

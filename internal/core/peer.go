@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Peer is the client at the other end of an execution, as far as the servers that it calls
-// may reach it. What is nil is not offered. Params are those of MCP, as the server sent them.
+// Peer gives the servers that an execution calls access to its client. A nil field means the client does not offer
+// that. Params are MCP's, as the server sent them.
 type Peer struct {
 	ID       string // calls with the same one are made for the same client
 	Progress func(params json.RawMessage)
@@ -16,31 +16,30 @@ type Peer struct {
 	// to open.
 	Forms, Pages bool
 	Samples      bool // whether the client has said that it takes questions for its model
-	// Ask brings an elicitation/create or a sampling/createMessage to the client, and gives
-	// its result. It waits for a person.
+	// Ask sends an elicitation/create or sampling/createMessage request to the client and returns its result. It may
+	// wait for a person.
 	Ask func(ctx context.Context, a Asked) (json.RawMessage, *Error)
 }
 
-// Asked is what a server asks the client in the midst of a call.
+// Asked describes a request that a server sends to the client during a call.
 type Asked struct {
 	Server, Tool string // of the call
 	Method       string
 	Params       json.RawMessage
-	// Page is the whole address that a person is asked to open, where it is that. Params have
-	// only its origin: the rest may let in whoever knows it.
+	// Page holds the full address a person is asked to open, if any. Params contain only its origin, because the rest
+	// may grant access.
 	Page string
-	// Done is closed when the server says that the person is done with the page; may be nil.
+	// Done is closed when the server reports that the person has finished with the page. It may be nil.
 	Done <-chan struct{}
 }
 
-// Methods of MCP with which servers ask clients.
+// MCP methods that servers send to clients.
 const (
 	MethodElicit = "elicitation/create"
 	MethodSample = "sampling/createMessage"
 )
 
-// Missing is the cause of an error: what a server would need of the client, which the client
-// has not said that it offers. The request had no effect.
+// Missing reports a capability that a server needs and the client has not declared. The request had no effect.
 type Missing struct {
 	Elicitation *struct{} `json:"elicitation,omitempty"`
 	Sampling    *struct{} `json:"sampling,omitempty"`
@@ -64,7 +63,7 @@ func WithPeer(ctx context.Context, p *Peer) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
-// PeerOf is the peer of a context; one that offers nothing if there is none.
+// PeerOf returns the context's Peer, or one that offers nothing.
 func PeerOf(ctx context.Context) *Peer {
 	if p, ok := ctx.Value(peerKey{}).(*Peer); ok && p != nil {
 		return p

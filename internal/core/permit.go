@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Credential is with what somebody who is not at this machine has something done, as it can be
-// kept. The zero Credential is whoever sits at the machine.
+// Credential identifies, in a form that can be stored, the credential of a remote principal. The zero Credential
+// stands for the person at this machine.
 type Credential struct {
 	Token   string    `json:"token,omitempty"`  // id of one of Retort's own tokens
 	Expires time.Time `json:"expires,omitzero"` // of a token of an authorization server, after which it does not count
 }
 
-// Permit says for how long somebody may have something done. The zero Permit never ends.
+// Permit bounds how long a principal may have something done. The zero Permit never ends.
 type Permit struct {
 	Credential Credential
 	// Check returns why it has ended, or nil. It is asked before each call is sent, so it must be
@@ -29,8 +29,7 @@ func (p Permit) Refused() *Error {
 	return p.Check()
 }
 
-// ErrRevoked is what errors.Is finds in the error of what ended because whoever asked for it may
-// not have it done any more.
+// ErrRevoked matches, with errors.Is, the error of work that ended because the principal's permission ended.
 var ErrRevoked = errors.New("the token with which this was asked for does not count any more")
 
 // Revoked returns the error of what a Permit has ended.
@@ -40,12 +39,12 @@ func Revoked() *Error {
 
 type permitKey struct{}
 
-// WithPermit returns a context of which everything is done under p.
+// WithPermit returns a context in which everything is done under p.
 func WithPermit(ctx context.Context, p Permit) context.Context {
 	return context.WithValue(ctx, permitKey{}, p)
 }
 
-// PermitOf returns the Permit of a context, the zero one if there is none.
+// PermitOf returns the context's Permit, or the zero Permit.
 func PermitOf(ctx context.Context) Permit {
 	p, _ := ctx.Value(permitKey{}).(Permit)
 	return p
@@ -59,7 +58,8 @@ func WithFinalCheck(ctx context.Context, check func() *Error) context.Context {
 	return context.WithValue(ctx, finalCheckKey{}, check)
 }
 
-// FinalCheck returns why a call of ctx must not be sent, or nil. Whoever sends calls asks it after every wait.
+// FinalCheck returns the reason why a call of ctx must not be sent, or nil. It must be called after every wait before
+// sending.
 func FinalCheck(ctx context.Context) *Error {
 	if check, ok := ctx.Value(finalCheckKey{}).(func() *Error); ok {
 		return check()

@@ -1,6 +1,5 @@
-// Package core holds the nouns that every part of Retort speaks of: programs,
-// tools, calls, limits and outcomes. It imports the standard library only and
-// everything may import it.
+// Package core defines the types that every part of Retort uses: programs, tools, calls, limits and outcomes. It
+// imports only the standard library, and every package may import it.
 package core
 
 import (
@@ -8,7 +7,7 @@ import (
 	"time"
 )
 
-// Language is the language that a program is written in.
+// Language names a program's language.
 type Language string
 
 // The languages of programs.
@@ -23,7 +22,7 @@ type Request struct {
 	ID      string // unique; made by the pipeline if empty
 	Session string // "default" if empty
 	Client  string // name and version of the MCP client, if there is one
-	// Model and ModelVersion are what the client says of the model that has written the code, empty if nothing.
+	// Model and ModelVersion name the model that wrote the code, as the client states it. They may be empty.
 	Model, ModelVersion string
 	Language            Language // recognized by the syntax of Code if empty
 	Guessed             bool     // true if Language was recognized and not named
@@ -35,29 +34,27 @@ type Request struct {
 	NoCache             bool   // every call is made, whatever the cache holds
 	Noted               bool   // calls that may have effects are on disk before they leave, so that who asks after a crash is told
 	Limits              Limits // zero fields mean the configured ones
-	// ForceApproval has a person asked before the program runs, whatever the settings approve
-	// by themselves.
+	// ForceApproval requires approval before the program runs, even if the settings would approve it automatically.
 	ForceApproval bool
 	// AllowNetwork, unless it is nil, says whether the program may reach the network. true is
 	// refused where the settings give programs none.
 	AllowNetwork *bool
-	// FilesystemScope narrows which files the program sees: FilesWorkspace, FilesReadOnly,
-	// FilesNone, or a folder such as ./workspace/reports. Empty means what the settings allow.
+	// FilesystemScope narrows the files that the program sees: FilesWorkspace, FilesReadOnly, FilesNone, or a folder
+	// such as ./workspace/reports. Empty means what the settings allow.
 	FilesystemScope string
-	// Private says that whoever reads the Outcome has not written the code, and does not know what is personal in
-	// it.
+	// Private means that the reader of the Outcome did not write the code and must not learn personal data in it.
 	Private bool
 	// Only, unless it is nil, are the tools that the program may reach, in any spelling.
 	Only []string
 	// Effects, unless it is nil, has the calls with effects of what was run for the same end before: to make one
 	// of them again needs a person.
 	Effects *Effects
-	// Progress, if set, is told the number of tool calls made so far. It must
-	// not block and may be called from several goroutines.
+	// Progress is called with the number of tool calls made so far. It may be nil, must not block and may be called
+	// from several goroutines.
 	Progress func(calls int) `json:"-"`
 }
 
-// The words for a Request's FilesystemScope, widest first.
+// Values of Request.FilesystemScope, widest first.
 const (
 	FilesWorkspace = "workspace-only" // those of the session's workspace
 	FilesReadOnly  = "read-only"      // the same, and none is written
@@ -79,7 +76,7 @@ type Limits struct {
 	Concurrency int // tool calls under way at once
 }
 
-// DefaultLimits are used where neither the request nor the settings say more.
+// DefaultLimits apply where neither the request nor the settings state a limit.
 func DefaultLimits() Limits {
 	return Limits{
 		Timeout: 10 * time.Minute, Computing: 30 * time.Second, Memory: 512 << 20, CPU: 1, Disk: 1 << 30, Processes: 64,
@@ -126,7 +123,7 @@ func or[T comparable](a, b T) T {
 	return b
 }
 
-// Program is what a sandbox runs: the gate made it from a Request.
+// Program holds a checked program for a sandbox to run.
 type Program struct {
 	ID         string      // of the execution
 	Name       string      // file name shown in stack traces
@@ -137,8 +134,8 @@ type Program struct {
 	Limits     Limits      // complete
 }
 
-// Parsed is what an interpreter in a sandbox says of a program that it has parsed.
-// It is as trustworthy as that sandbox.
+// Parsed holds an interpreter's report on a program it has parsed in a sandbox. It is only as trustworthy as that
+// sandbox.
 type Parsed struct {
 	Known json.RawMessage // what only the interpreter knows, or why it could not be parsed
 	Tree  []byte          // the syntax tree, in the interpreter's own format
@@ -147,7 +144,7 @@ type Parsed struct {
 	Compiled func() (json.RawMessage, error)
 }
 
-// Namespace is one server as a program sees it.
+// Namespace describes one server as a program sees it.
 type Namespace struct {
 	Server    string     `json:"server"`           // as configured
 	Global    string     `json:"global,omitempty"` // name of the global; empty when a built-in has that name
@@ -155,7 +152,7 @@ type Namespace struct {
 	Functions []Function `json:"functions"`
 }
 
-// Function is one tool as a member of a Namespace.
+// Function describes one tool as a member of a Namespace.
 type Function struct {
 	Name   string   `json:"name"`   // identifier, as in listIssues
 	Tool   string   `json:"tool"`   // raw name, as in list_issues
@@ -169,9 +166,8 @@ type Function struct {
 	Object   bool              `json:"object,omitempty"`   // the first of Params may itself be an object
 }
 
-// Call is one call that leaves a program. Server is the configured name of an
-// upstream; the empty Server means one of the engine's own functions, such as
-// "search_tools" or "read_file".
+// Call describes one call that a program makes. Server is the configured name of an upstream server. An empty Server
+// means one of the engine's own functions, such as "search_tools" or "read_file".
 type Call struct {
 	Server    string
 	Tool      string          // raw name
@@ -181,8 +177,8 @@ type Call struct {
 	Approved  bool            `json:"-"` // a person has said yes to it, now or before
 }
 
-// Result is what a call gives back to the program: one JSON value, exactly as
-// the upstream sent it (key order and digits of numbers kept).
+// Result holds the value that a call returns to the program: one JSON value, exactly as the upstream server sent it
+// (key order and digits of numbers kept).
 type Result struct {
 	Value json.RawMessage
 	Claim *Claim // what Value takes of the engine's memory; whoever is done with Value frees it

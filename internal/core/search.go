@@ -1,6 +1,6 @@
 package core
 
-// Detail is how much a search says of each tool.
+// Detail selects how much a search returns about each tool.
 type Detail string
 
 // The levels of detail of a search.
@@ -11,7 +11,7 @@ const (
 	DetailFull        Detail = "full"        // and a one-line typed signature
 )
 
-// Query asks for tools.
+// Query describes a search for tools.
 type Query struct {
 	Text     string // empty lists tools
 	Server   string // any spelling; empty = all
@@ -22,7 +22,7 @@ type Query struct {
 	Settled  bool // nothing is answered before all tools that are known now can be found, however long that takes
 }
 
-// Found is what a search answers.
+// Found holds the answer to a search.
 type Found struct {
 	Tools    []FoundTool  `json:"tools"`
 	Total    int          `json:"total"`
@@ -30,7 +30,7 @@ type Found struct {
 	Warnings []string     `json:"warnings,omitempty"`
 }
 
-// FoundTool is one tool of a search's answer. Name is what a program writes.
+// FoundTool describes one tool that a search found. Name is the name that programs use.
 type FoundTool struct {
 	Name        string `json:"name"`
 	Server      string `json:"server"`
@@ -39,18 +39,18 @@ type FoundTool struct {
 	Description string `json:"description,omitempty"`
 	Definition  string `json:"definition,omitempty"`
 	Cached      bool   `json:"cached,omitempty"` // known from an earlier run; the server has not answered yet
-	// RegistryOnly says that only a definition is known: there is no server that could be called.
+	// RegistryOnly means that only a definition is known and no server could be called.
 	RegistryOnly bool `json:"registry_only,omitempty"`
 }
 
-// FoundSkill is one skill of a search's answer.
+// FoundSkill describes one skill that a search found.
 type FoundSkill struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	Use         string `json:"use"` // how a program imports it
 }
 
-// Definition is the typed definition of one tool.
+// Definition holds the typed definition of one tool.
 type Definition struct {
 	Name       string `json:"name"`
 	Definition string `json:"definition"`

@@ -2,7 +2,7 @@ package core
 
 import "strings"
 
-// Skill is the source of a saved program, whose functions other programs use.
+// Skill holds the source of a saved program that other programs import.
 type Skill struct {
 	Name     string   `json:"name"` // as ValidSkillName says
 	Language Language `json:"language"`
@@ -10,7 +10,7 @@ type Skill struct {
 	Code     string   `json:"code"`
 }
 
-// File is the name of a skill's source in the visible tree, and in stack traces.
+// File returns the file name of the skill's source in the visible tree and in stack traces.
 func (s Skill) File() string {
 	if s.Language == Python {
 		return "skills/" + s.Name + "/skill.py"
@@ -18,7 +18,7 @@ func (s Skill) File() string {
 	return "skills/" + s.Name + "/skill.ts"
 }
 
-// Module is a skill as a sandbox gets it: checked, and ready to be evaluated.
+// Module holds a checked skill, ready for a sandbox to evaluate.
 type Module struct {
 	Name   string `json:"name"`             // of the skill
 	Global string `json:"global,omitempty"` // its name as a member of the global skills; empty if the program does not name it there
@@ -28,17 +28,16 @@ type Module struct {
 
 const maxSkillName = 64
 
-// notSkills are names that mean something else to file systems, to languages, or
-// in the visible tree.
+// notSkills lists names that have another meaning for file systems, for a language, or in the visible tree.
 const notSkills = " con prn aux nul com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9 " +
 	"index default skill skills servers client workspace " +
 	"and as assert async await break case catch class const continue debugger def del delete do elif else enum except export extends false finally for from " +
 	"function global if implements import in instanceof interface is lambda let new nonlocal not null or pass private protected prototype public raise return static super " +
 	"switch this throw true try typeof var void while with yield arguments eval constructor proto none "
 
-// ValidSkillName says what is wrong with a name, nil if it can be the name of a skill:
-// small letters, digits and single hyphens, a letter first, at most 64. It is the name
-// of a folder on any system, and without its hyphens one of a variable in any language.
+// ValidSkillName returns an error unless name can name a skill: lower-case letters, digits and single hyphens,
+// beginning with a letter, at most 64 characters. Such a name is a valid folder on every system and, without its
+// hyphens, a valid variable in every language.
 func ValidSkillName(name string) *Error {
 	const letters, digits = "abcdefghijklmnopqrstuvwxyz", "0123456789"
 	e := Errorf(KindInvalidArguments, "skills.name", "%q cannot be the name of a skill", Legible(clipped(name)))
@@ -62,8 +61,7 @@ func clipped(s string) string {
 	return s
 }
 
-// SkillName is the name of the skill that a program may mean by an identifier:
-// weekly-report by weeklyReport and weekly_report.
+// SkillName returns the skill name that an identifier stands for: weekly-report for weeklyReport and weekly_report.
 func SkillName(identifier string) string {
 	var b strings.Builder
 	for _, r := range clipped(identifier) {
@@ -88,8 +86,7 @@ func SkillName(identifier string) string {
 	return strings.TrimRight(name[:min(len(name), maxSkillName)], "-")
 }
 
-// SkillIdentifier is a skill's name in programs: weeklyReport in TypeScript,
-// weekly_report in Python.
+// SkillIdentifier returns a skill's name in programs: weeklyReport in TypeScript, weekly_report in Python.
 func SkillIdentifier(name string, lang Language) string {
 	if lang == Python {
 		return strings.ReplaceAll(name, "-", "_")
@@ -105,7 +102,7 @@ func SkillIdentifier(name string, lang Language) string {
 	return strings.Join(parts, "")
 }
 
-// SkillDraft asks for a skill to be saved.
+// SkillDraft asks to save a skill.
 type SkillDraft struct {
 	Name         string
 	Code         string
@@ -117,7 +114,7 @@ type SkillDraft struct {
 	ForUser      bool     // among the user's own, not in the project
 }
 
-// SavedSkill is what is told of a skill that was saved.
+// SavedSkill describes a skill that was saved.
 type SavedSkill struct {
 	Name      string   `json:"name"`
 	Version   string   `json:"version"`
@@ -127,7 +124,7 @@ type SavedSkill struct {
 	Warnings  []string `json:"warnings,omitempty"`
 }
 
-// SkillInfo is what a list tells of one skill.
+// SkillInfo describes one skill of a list.
 type SkillInfo struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description"`
@@ -139,7 +136,7 @@ type SkillInfo struct {
 	Warnings    []string `json:"warnings,omitempty"`
 }
 
-// LoadedSkill is a skill with all there is to know of it.
+// LoadedSkill holds a skill with its code and everything known about it.
 type LoadedSkill struct {
 	Name        string   `json:"name"`
 	Version     string   `json:"version"`

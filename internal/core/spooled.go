@@ -5,10 +5,9 @@ import (
 	"io"
 )
 
-// Spooled is the answer to a call that is too large to be held in memory. Whoever gets it
-// closes it.
+// Spooled holds the answer to a call that is too large for memory. The receiver must close it.
 type Spooled struct {
-	// Result is MCP's CallToolResult without its large parts: "" or null stands for each.
+	// Result holds MCP's CallToolResult with "" or null in the place of each large part.
 	Result json.RawMessage
 	Parts  []SpooledPart // in the order of the answer
 	Bytes  int64         // of the whole message
@@ -24,8 +23,7 @@ const (
 	SpooledBlob       = "blob"
 )
 
-// SpooledPart is where a large part of a result is: JSON as it was sent, or what was
-// between the quotes of a string.
+// SpooledPart locates a large part of a result: JSON as it was sent, or the text between the quotes of a string.
 type SpooledPart struct {
 	Index         int    // in content; -1 for structuredContent
 	Member        string // text and blob may be those of a resource

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Task is something to be done, said in words.
+// Task describes an agent task: work described in words.
 type Task struct {
 	ID            string // made if empty; see CheckTaskID. Outcomes and lists of tasks have it
 	Description   string
@@ -19,15 +19,14 @@ type Task struct {
 	Budget        Budget
 	Session       string // "default" if empty
 	Client        string // name and version of the MCP client, if there is one
-	// Progress, if set, is told each step. It must not block and may be called from several
-	// goroutines.
+	// Progress is called with each step. It may be nil, must not block and may be called from several goroutines.
 	Progress func(TaskStep) `json:"-"`
-	// Job is the ID of the task of the queue that it is, if it is one: its programs are named after it, and their
-	// calls that may have effects are on disk before they leave.
+	// Job holds the ID of the job that performs the task, if there is one. Its programs are named after the job, and
+	// calls that may have effects are stored on disk before they are sent.
 	Job string `json:"-"`
 }
 
-// maxTaskID bounds the ID that somebody gives a task, in bytes.
+// maxTaskID bounds the ID that a caller gives an agent task, in bytes.
 const maxTaskID = 64
 
 // CheckTaskID refuses an ID that a task cannot be given: it is up to 64 letters, digits, dots, hyphens and
@@ -41,17 +40,17 @@ func CheckTaskID(id string) *Error {
 	return nil
 }
 
-// Budget bounds a task. Zero fields mean the configured bounds, and nothing goes beyond those.
+// Budget bounds an agent task. A zero field means the configured bound, which a task can never exceed.
 type Budget struct {
 	Tokens   int    // of the model, read and written, in all attempts
 	Attempts int    // programs
 	Limits   Limits // of each program
 }
 
-// Phase is a part of the way of a task.
+// Phase names a phase of an agent task.
 type Phase string
 
-// The phases, in their order. A program that is mended goes through the last three again.
+// Phases in their order. A program that is repaired goes through the last three again.
 const (
 	PhaseDiscover Phase = "discover" // tools and skills are found
 	PhaseDefine   Phase = "define"   // as much of their definitions as is needed
@@ -60,7 +59,7 @@ const (
 	PhaseReport   Phase = "report"   // what came of it
 )
 
-// PhaseQueue is before the first one, if others come first.
+// PhaseQueue means that the task still waits in the queue.
 const PhaseQueue Phase = "queue"
 
 // Phases lists them.
@@ -68,14 +67,14 @@ func Phases() []Phase {
 	return []Phase{PhaseDiscover, PhaseDefine, PhaseWrite, PhaseRun, PhaseReport}
 }
 
-// TaskStep is how far a task is.
+// TaskStep describes how far an agent task is.
 type TaskStep struct {
 	Phase   Phase
 	Attempt int    // 0 before the first program
 	Text    string // in words
 }
 
-// Pack is what a model needs to write the program of a task itself.
+// Pack holds what a model needs to write the program of an agent task itself.
 type Pack struct {
 	Tools       []FoundTool  `json:"tools"`
 	Skills      []FoundSkill `json:"skills,omitempty"`
@@ -83,7 +82,7 @@ type Pack struct {
 	Skeleton    string       `json:"skeleton"` // a program that passes the gate, to begin with
 }
 
-// ModelUse is what a model was used for a task.
+// ModelUse counts how a model was used for an agent task.
 type ModelUse struct {
 	Name         string  `json:"name"`
 	Requests     int     `json:"requests"`
@@ -94,7 +93,7 @@ type ModelUse struct {
 	Currency     string  `json:"currency,omitempty"`
 }
 
-// Offer is a tool as a task offers it to a model.
+// Offer describes a tool that an agent task offers to a model.
 type Offer struct {
 	FoundTool
 	Effect string // "read", "write", "destructive"
@@ -108,7 +107,7 @@ const (
 	MadeFailed  = "the server answered with an error"
 )
 
-// Made is a call with effects that has left.
+// Made describes a call with effects that was sent.
 type Made struct {
 	Execution    string
 	Server, Tool string
@@ -117,20 +116,20 @@ type Made struct {
 	State        string
 }
 
-// Effects are the calls with effects of the executions that do one task: what one has made, the next must not
-// make again. The zero value is ready, a nil one keeps nothing. It is safe for concurrent use.
+// Effects collects the calls with effects of all executions of one task, so that one execution does not repeat those
+// of another. The zero value is ready. A nil Effects stores nothing. It is safe for concurrent use.
 type Effects struct {
 	mu   sync.Mutex
 	made []Made
 }
 
-// KeyOf is what arguments, in one spelling, are told apart by.
+// KeyOf returns the key that identifies arguments, which must be in canonical form.
 func KeyOf(arguments []byte) string {
 	sum := sha256.Sum256(arguments)
 	return string(sum[:])
 }
 
-// Leaves notes a call that is about to leave. The function that it returns is told what came of it.
+// Leaves stores a call that is about to be sent. Call the returned function with the result.
 func (e *Effects) Leaves(m Made) (came func(err *Error)) {
 	if e == nil {
 		return func(*Error) {}
@@ -167,7 +166,7 @@ func (e *Effects) Before(execution string, m Made) (same, similar []Made) {
 	return same, similar
 }
 
-// List is everything that has left, in that order.
+// List returns all calls that were sent, in order.
 func (e *Effects) List() []Made {
 	if e == nil {
 		return nil

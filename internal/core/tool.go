@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Tool is one tool of one upstream server.
+// Tool describes one tool of one upstream server.
 type Tool struct {
 	Server       string          // the name in the configuration
 	Name         string          // as the upstream calls it
@@ -24,19 +24,19 @@ type Tool struct {
 	Withheld     string          // where a name or value is for which no model is offered the tool; "" if it is offered
 	Change       *Change         // nil if the definition is the one that was trusted
 	Learned      *Learned        // nil if the tool declares its output, or nothing is known of it
-	// Sealed is the type of personal data, "email", of which programs get tokens under a
-	// property of the tool's answers; "" if they get what is there. Nil: nothing is hidden.
+	// Sealed returns the type of personal data, such as "email", that programs get as tokens under a property of the
+	// tool's answers. It returns "" if programs get the value itself. A nil Sealed hides nothing.
 	Sealed func(property string) string
 }
 
-// Learned is what a tool's answers looked like so far: advice, where OutputSchema is fact.
+// Learned describes what a tool's answers looked like so far. It is advice; OutputSchema is a declaration.
 type Learned struct {
 	Schema       json.RawMessage // of what programs get
 	Observations int             // answers that were looked at
 	Steady       int             // of them, the last ones that brought nothing new
 }
 
-// Answer is the schema of what programs get from the tool; empty if nothing is known.
+// Answer returns the schema of the value programs get from the tool, or nil if it is unknown.
 func (t *Tool) Answer() json.RawMessage {
 	if len(t.OutputSchema) == 0 && t.Learned != nil {
 		return t.Learned.Schema
@@ -44,7 +44,7 @@ func (t *Tool) Answer() json.RawMessage {
 	return t.OutputSchema
 }
 
-// Annotations are MCP's hints about a tool; nil means that the server said nothing.
+// Annotations holds MCP's hints about a tool. A nil field means that the server did not state it.
 type Annotations struct {
 	ReadOnly    *bool `json:"readOnlyHint,omitempty"`
 	Destructive *bool `json:"destructiveHint,omitempty"`
@@ -52,7 +52,7 @@ type Annotations struct {
 	OpenWorld   *bool `json:"openWorldHint,omitempty"`
 }
 
-// Server is one upstream with its tools, in the order the upstream lists them.
+// Server holds an upstream server with its tools, in the order the server lists them.
 type Server struct {
 	Name         string // the name in the configuration
 	TypeScript   string // identifier in TypeScript, unique: googleDrive
@@ -65,9 +65,8 @@ type Server struct {
 	Tools        []*Tool
 }
 
-// Toolset is the set of servers and tools that somebody may see. It is
-// immutable: what changes is which Toolset is current. Listing, searching,
-// checking and calling all decide by the same Toolset.
+// Toolset holds the servers and tools that a principal may see. It is immutable; changes produce a new Toolset.
+// Listing, searching, checking and calling all use the same one.
 type Toolset struct {
 	Servers []*Server // sorted by name
 
@@ -201,7 +200,7 @@ func (ts *Toolset) RegistryOnly(t *Tool) bool {
 	return ok && s.Name == t.Server && s.Static
 }
 
-// NoServerFor returns the error for a call of a tool of which only a definition is known.
+// NoServerFor returns the error for calling a tool that has only a definition and no server.
 func (ts *Toolset) NoServerFor(t *Tool) *Error {
 	return Errorf(KindToolNotFound, "toolset", "%s is only a definition in the registry (toolDefinitions): no server %q is connected that could be called", ts.Qualified(t), t.Server).
 		WithHint("add the server %q to .mcp.json, or put the name of a configured server into the definition's member \"server\"", t.Server).At(t.Server, t.Name)
@@ -222,8 +221,8 @@ func (ts *Toolset) Exact(server, tool string) (*Tool, bool) {
 	return nil, false
 }
 
-// Without is ts without the tools that refuse has an error for. It remembers them,
-// so that whoever names one is told why; refuse must answer the same every time.
+// Without returns a copy of ts without the tools for which refuse returns an error. The copy remembers them, so that
+// naming one yields the reason. refuse must always return the same result for the same tool.
 func (ts *Toolset) Without(refuse func(*Tool) *Error) *Toolset {
 	servers, removed := make([]*Server, len(ts.Servers)), false
 	for i, s := range ts.Servers {
@@ -246,8 +245,7 @@ func (ts *Toolset) Hides(t *Tool) bool {
 	return ts.whole != nil && (ts.refuse(t) != nil || ts.whole.Hides(t))
 }
 
-// Refused is why a tool, named in any spelling, was taken out of ts; nil if it
-// was not.
+// Refused returns why the tool of this name, in any spelling, was removed from ts, or nil.
 func (ts *Toolset) Refused(name string) *Error {
 	if ts.whole == nil {
 		return nil
@@ -258,8 +256,7 @@ func (ts *Toolset) Refused(name string) *Error {
 	return ts.whole.Refused(name)
 }
 
-// RefusedExact is why a tool, by the raw names of its server and of its own, was taken
-// out of ts; nil if it was not.
+// RefusedExact returns why the tool was removed from ts, or nil. It takes the raw names of server and tool.
 func (ts *Toolset) RefusedExact(server, tool string) *Error {
 	if ts.whole == nil {
 		return nil
@@ -272,7 +269,7 @@ func (ts *Toolset) RefusedExact(server, tool string) *Error {
 	return ts.whole.RefusedExact(server, tool)
 }
 
-// Whole is ts with everything that was taken out.
+// Whole returns ts with everything that Without removed.
 func (ts *Toolset) Whole() *Toolset {
 	for ts.whole != nil {
 		ts = ts.whole
@@ -324,7 +321,7 @@ func hasAcronym(name string) bool {
 
 func isCapital(c byte) bool { return 'A' <= c && c <= 'Z' }
 
-// Count is the number of tools.
+// Count returns the number of tools.
 func (ts *Toolset) Count() int {
 	n := 0
 	for _, s := range ts.Servers {
@@ -333,7 +330,7 @@ func (ts *Toolset) Count() int {
 	return n
 }
 
-// Qualified is the name that programs write: github.listIssues.
+// Qualified returns the tool's name in programs: github.listIssues.
 func (ts *Toolset) Qualified(t *Tool) string {
 	if s, ok := ts.servers[t.Server]; ok {
 		return s.TypeScript + "." + t.TypeScript
@@ -341,19 +338,18 @@ func (ts *Toolset) Qualified(t *Tool) string {
 	return t.Server + "." + t.Name
 }
 
-// NoTool is what errors.As finds in the error for the name of a tool that there is not.
+// NoTool matches, with errors.As, the error for a tool name that does not exist.
 type NoTool struct{ Name string }
 
 func (e *NoTool) Error() string { return "there is no tool " + e.Name }
 
-// UnknownNames is what errors.As finds in the error for a program that uses names that nothing binds.
-// One may be that of a server.
+// UnknownNames matches, with errors.As, the error for a program with unbound names. One of them may be a server's.
 type UnknownNames struct{ Names []string }
 
 func (e *UnknownNames) Error() string { return "nothing is named " + strings.Join(e.Names, " or ") }
 
-// NotFound is the error for a tool name that nothing answers to; it names the
-// nearest tools. One that was taken out is refused for the reason of that.
+// NotFound returns the error for an unknown tool name and suggests the nearest tools. For a tool that was removed
+// from ts it returns the reason for that.
 func (ts *Toolset) NotFound(name string) *Error {
 	if e := ts.Refused(name); e != nil {
 		return e

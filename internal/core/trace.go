@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Trace is where something stands in a trace that began elsewhere, as W3C Trace Context
-// writes it. The zero Trace is none.
+// Trace holds a position in a distributed trace, as in W3C Trace Context. The zero Trace means none.
 type Trace struct{ Parent, State string }
 
 const (
@@ -15,8 +14,8 @@ const (
 	maxMembers  = 32
 )
 
-// NewTrace is the trace that a stranger names, the zero one if parent is none: of a version
-// that is not known yet, what the known one has of it. A state that is wrong is left out.
+// NewTrace parses the trace headers of a client. It returns the zero Trace if parent is invalid. Of an unknown
+// version it takes the parts of the known one. An invalid state is left out.
 func NewTrace(parent, state string) Trace {
 	if len(parent) < traceLength || len(parent) > traceLength && (parent[:2] == "00" || parent[traceLength] != '-') {
 		return Trace{}
@@ -48,7 +47,7 @@ func isTraceState(s string) bool {
 	return true
 }
 
-// ID is the 32 digits of the trace, empty if there is none.
+// ID returns the trace's 32 hexadecimal digits, or "".
 func (t Trace) ID() string {
 	if len(t.Parent) != traceLength {
 		return ""
@@ -58,7 +57,7 @@ func (t Trace) ID() string {
 
 type traceKey struct{}
 
-// WithTrace returns a context of which everything is part of a trace.
+// WithTrace returns a context whose work belongs to t.
 func WithTrace(ctx context.Context, t Trace) context.Context {
 	if t.Parent == "" {
 		return ctx
@@ -66,13 +65,13 @@ func WithTrace(ctx context.Context, t Trace) context.Context {
 	return context.WithValue(ctx, traceKey{}, t)
 }
 
-// TraceOf is the trace of a context.
+// TraceOf returns the context's Trace, or the zero Trace.
 func TraceOf(ctx context.Context) Trace {
 	t, _ := ctx.Value(traceKey{}).(Trace)
 	return t
 }
 
-// Step is a part of an execution that takes time.
+// Step names a timed step of an execution.
 type Step string
 
 // The steps. A StepExecution is around all others.
@@ -84,11 +83,9 @@ const (
 	StepCall      Step = "call"     // a call is out at a server
 )
 
-// Tracer is told what takes how long. It is safe for concurrent use, and nothing that it is
-// told to do waits.
+// Tracer receives the duration of steps. It is safe for concurrent use and must not block.
 type Tracer interface {
-	// Begin is told that a step begins, within what goes on in ctx. What happens in the
-	// step has the context that it returns. end is told once what came of it. The plain
-	// fields of events count, and no Body.
+	// Begin starts a step within ctx's step and returns the context for what happens inside. Call end once with the
+	// result. Only the plain fields of events are used, never Body.
 	Begin(ctx context.Context, s Step, e Event) (inside context.Context, end func(Event))
 }

@@ -2,15 +2,15 @@ package infer
 
 import "slices"
 
-// An object can be a table: its keys are values, such as the names of its rows. One key
-// that is no name shows it, and so do rows that look alike. A table is kept without its keys.
+// An object can be a table whose keys are values, such as row names. It is recognized by one key that is not a name,
+// or by rows of similar shape. A table is stored without its keys.
 const (
 	fewRows   = 2  // that have exactly the same fields
 	someRows  = 4  // that share most of them
 	manyCells = 12 // plain values of one kind that no two objects have in common
 )
 
-// folded is s with its tables without their keys.
+// folded returns s with the keys of its tables removed.
 func folded(s *Shape) *Shape {
 	f := folder{left: mostFolded}
 	return f.fold(s)
@@ -40,8 +40,8 @@ func (w *folder) fold(s *Shape) *Shape {
 	return &out
 }
 
-// move makes others of the fields that are keys of a table: all, or those that only some
-// objects have. Rows joined may hold tables, so they are looked at once more.
+// move moves fields that are keys of a table to the table's rows: all fields, or those that only some objects have.
+// Joined rows may contain tables, so they are examined again.
 func (w *folder) move(s *Shape, all bool) {
 	var kept []field
 	for _, f := range s.fields {
@@ -57,7 +57,7 @@ func (w *folder) move(s *Shape, all bool) {
 	s.fields = kept
 }
 
-// isTable tells by the values of keys that each look like a name.
+// isTable reports whether keys that each look like a name belong to a table, judged by their values.
 func isTable(fields []field) bool {
 	if len(fields) < fewRows {
 		return false
@@ -86,7 +86,7 @@ func isTable(fields []field) bool {
 	return len(fields) > fewRows || len(shared) > 1
 }
 
-// rowOf is the shape of the objects that a value consists of, or nil.
+// rowOf returns the shape of the objects that a value consists of, or nil.
 func rowOf(s *Shape) *Shape {
 	for s != nil && s.kinds&^null == array {
 		s = s.items

@@ -27,7 +27,7 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 func isUpper(c byte) bool  { return 'A' <= c && c <= 'Z' }
 
-// counted are words that a number belongs to.
+// counted lists words that are followed by a number.
 var counted = []string{"sha", "md", "int", "uint", "float", "utf", "base", "iso", "rfc", "aes", "rsa", "h", "x", "p"}
 
 // fewDigits refuses numbers that count things: of three digits and more, but for sha256
@@ -60,13 +60,13 @@ func fewDigits(key string) bool {
 	return digits == 1 && letters > 0 || digits == 2 && letters > 2 && numbers == 1 && !apart
 }
 
-// isHex is for hashes and parts of them.
+// isHex reports whether a part looks like a hash or a piece of one.
 func isHex(key string) bool {
 	const short = 7
 	return len(key) >= short && strings.Trim(key, "0123456789abcdefABCDEF-") == ""
 }
 
-// isCode is for keys of services and the like: long, of capitals and digits alone.
+// isCode reports whether a part looks like a key of a service: long, and only capitals and digits.
 func isCode(key string) bool {
 	const long, longer = 10, 20
 	if strings.ContainsFunc(key, func(r rune) bool { return !isUpper(byte(r)) && !isDigit(byte(r)) }) {
@@ -75,7 +75,7 @@ func isCode(key string) bool {
 	return len(key) >= longer || len(key) >= long && strings.ContainsAny(key, "0123456789")
 }
 
-// isJumble is for random letters: parts that are too long for words, or too short and many.
+// isJumble reports whether parts look like random letters: too long for words, or many and too short.
 func isJumble(key string) bool {
 	const longest, least, many = 24, 2, 4
 	parts, letters, part := 0, 0, 0

@@ -7,8 +7,7 @@ import (
 	"slices"
 )
 
-// What is looked at of one document. The rest is passed over, which takes about a
-// millisecond for a megabyte.
+// Bounds on what is examined of one document. The rest is skipped, which takes about a millisecond per megabyte.
 const (
 	maxDocument = 16 << 20  // bytes; of a larger one nothing
 	maxLooked   = 128 << 10 // bytes; of what comes later only the kinds
@@ -17,8 +16,8 @@ const (
 	mostItems   = 200       // until there are so many
 )
 
-// Observe is the shape of one document, nil if it is no JSON or too large. Private says
-// of a key that it must not be kept though it looks like a name; nil says it of none.
+// Observe returns the shape of one document, or nil if it is not JSON or too large. private reports whether a key
+// must not be stored even though it looks like a name. If private is nil, all such keys are stored.
 func Observe(document []byte, private func(key string) bool) *Shape {
 	if len(document) > maxDocument {
 		return nil
@@ -37,7 +36,7 @@ func Observe(document []byte, private func(key string) bool) *Shape {
 // special finds what no identifier has in it: a key with it is never written behind a dot.
 var special = regexp.MustCompile(Special)
 
-// place collects what is at one place of a document.
+// place collects the values at one place of a document.
 type place struct {
 	kinds   kind
 	formats format
@@ -69,7 +68,7 @@ func (p *place) shape() *Shape {
 	return s
 }
 
-// member is where the values of a key are collected.
+// member returns the place that collects the values of a key.
 func (p *place) member(key []byte, isName bool) *place {
 	if !isName {
 		if p.others == nil {
@@ -93,7 +92,7 @@ func (p *place) member(key []byte, isName bool) *place {
 	return m.of
 }
 
-// walker goes through a document once.
+// walker walks a document once.
 type walker struct {
 	document []byte
 	at       int
@@ -101,7 +100,7 @@ type walker struct {
 	names    map[string]bool
 }
 
-// value reads one value. It reports false for what is no JSON.
+// value reads one value. It returns false if it is not JSON.
 func (w *walker) value(p *place, depth int) bool {
 	w.space()
 	c := w.peek()
@@ -179,7 +178,7 @@ func (w *walker) array(p *place, depth int) bool {
 	}
 }
 
-// next goes to the next member of an array or object, or behind its end.
+// next moves to the next member of an array or object, or past its end.
 func (w *walker) next(end byte, first bool) (done, ok bool) {
 	w.space()
 	if w.peek() == end {
@@ -221,7 +220,7 @@ func (w *walker) isName(key []byte) bool {
 	return is
 }
 
-// quoted reads a string and gives what is between its quotes.
+// quoted reads a string and returns the bytes between its quotes.
 func (w *walker) quoted() ([]byte, bool) {
 	start := w.at + 1
 	for at := start; ; {
@@ -327,7 +326,7 @@ func (w *walker) space() {
 	}
 }
 
-// formatsOf are the formats of a text, by its outline.
+// formatsOf returns the formats that match a text's outline.
 func formatsOf(s []byte) format {
 	const day, second = "0000-00-00", "0000-00-00T00:00:00"
 	switch {

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// words are the kinds as JSON Schema names them, in the order in which it lists them.
+// words lists JSON Schema's type names in the order in which a schema lists them.
 var words = []struct {
 	kind kind
 	name string
 }{{object, "object"}, {array, "array"}, {text, "string"}, {number, "number"}, {integer, "integer"}, {boolean, "boolean"}, {null, "null"}}
 
-// Special is the pattern of other keys in a schema where all of them have it.
+// Special is the pattern for the other keys of an object if all of them match it.
 const Special = `[^0-9A-Za-z_$]`
 
-// Schema is a shape as JSON Schema. Every document that was looked at whole fits it. The
-// same shape gives the same bytes.
+// Schema returns the shape as a JSON Schema. Every document that was examined completely is valid against it. Equal
+// shapes give equal bytes.
 func (s *Shape) Schema() json.RawMessage {
 	var b bytes.Buffer
 	folded(s).write(&b)
@@ -96,8 +96,8 @@ func (s *Shape) writeObject(b *bytes.Buffer) {
 	}
 }
 
-// stored is a shape as it is kept: kinds by their letters, then fields that were always
-// there, others, and so on.
+// stored holds a shape in its stored form: kinds by letter, then fields that were always present, then the others,
+// and so on.
 type stored struct {
 	Kinds   string             `json:"k"`
 	Formats format             `json:"t,omitempty"`
@@ -137,7 +137,7 @@ func (s *Shape) stored() *stored {
 	return out
 }
 
-// UnmarshalJSON is the inverse of MarshalJSON. What is beyond the bounds is left out.
+// UnmarshalJSON parses what MarshalJSON wrote. It leaves out what exceeds the bounds.
 func (s *Shape) UnmarshalJSON(data []byte) error {
 	var kept stored
 	if err := json.Unmarshal(data, &kept); err != nil {

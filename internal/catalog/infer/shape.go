@@ -14,7 +14,7 @@ const (
 	MaxNodes = 400 // of types in one shape
 )
 
-// kind is a set of sorts of JSON values.
+// kind is a set of JSON types.
 type kind uint8
 
 const (
@@ -27,7 +27,7 @@ const (
 	object
 )
 
-// format is a set of forms of texts.
+// format is a set of text formats.
 type format uint8
 
 const (
@@ -36,7 +36,7 @@ const (
 	formats = dateTime | date
 )
 
-// Shape is what is known of the values at one place of documents. It never changes.
+// Shape describes the known values at one place of documents. It is immutable.
 type Shape struct {
 	kinds   kind
 	formats format  // those that all texts had, but for empty ones; all, if there was none
@@ -47,15 +47,15 @@ type Shape struct {
 	cut     bool    // something below was not looked at, or is not kept
 }
 
-// field is a member of objects.
+// field describes a member of objects.
 type field struct {
 	name   string
 	always bool // every object had it
 	of     *Shape
 }
 
-// Join is the shape of what either of two shapes is of. It does not depend on the order:
-// it is commutative, associative and idempotent. Nil is the shape of nothing.
+// Join returns the shape that covers all values of a and b. It is commutative, associative and idempotent. A nil
+// Shape covers nothing.
 func Join(a, b *Shape) *Shape { return bounded(join(a, b)) }
 
 func join(a, b *Shape) *Shape {
@@ -91,7 +91,7 @@ func joinFields(a, b *Shape) []field {
 	return out
 }
 
-// nextOf says which of two lists has the first name: that before (-1), the other (1), both (0).
+// nextOf reports which of two sorted lists has the smaller next name: the first (-1), the second (1) or both (0).
 func nextOf(a, b []field) int {
 	switch {
 	case len(b) == 0:
@@ -102,7 +102,7 @@ func nextOf(a, b []field) int {
 	return cmp.Compare(a[0].name, b[0].name)
 }
 
-// beside is a field when there are other objects without it.
+// beside returns the field joined with objects that do not have it.
 func (f field) beside(other *Shape) field {
 	f.always = f.always && other.kinds&object == 0
 	return f
@@ -117,8 +117,8 @@ func Equal(a, b *Shape) bool {
 		slices.EqualFunc(a.fields, b.fields, func(f, g field) bool { return f.name == g.name && f.always == g.always && Equal(f.of, g.of) })
 }
 
-// bounded keeps the first MaxNodes of a shape, by depth and then by name, so that what is
-// left of several shapes is the same in whatever order they were joined and cut.
+// bounded keeps the first MaxNodes nodes of a shape, by depth and then by name. The result is the same in whatever
+// order shapes were joined and cut.
 func bounded(s *Shape) *Shape {
 	if s == nil || s.size(MaxNodes) <= MaxNodes {
 		return s
