@@ -293,8 +293,8 @@ func (c *cleaner) keyword(keyword string, kind part, item node) []byte {
 	return c.unknown(keyword, item)
 }
 
-// unknown cleans a member that JSON Schema does not define. Text in it is advice, and is left out if rejected. A
-// structured value is cleaned as a schema, because a $ref may point to it.
+// unknown checks a member that JSON Schema does not define. Text in it is advice and is left out if rejected. If a
+// structured value is rejected, the definition is withheld, because a $ref may point to it.
 func (c *cleaner) unknown(keyword string, item node) []byte {
 	switch ok := c.name(keyword) && c.passes(item); {
 	case ok:
@@ -321,7 +321,7 @@ func (c *cleaner) schemas(n node) []byte {
 	})
 }
 
-// inside returns a JSON string without its quotes, with escapes decoded.
+// inside returns the contents of a JSON string: without quotes, with escapes decoded.
 func inside(quoted []byte) []byte {
 	if len(quoted) >= 2 && bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]

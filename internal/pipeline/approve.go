@@ -15,14 +15,14 @@ import (
 	"retort/internal/policy"
 )
 
-// Approvals say where a person is asked. The policy says about what.
+// Approvals holds the table of approvals and its bounds. The policy decides what needs approval.
 type Approvals struct {
 	Table  *approval.Table
 	Bounds approval.Bounds // of what servers may ask the client of one execution; complete
 	Wait   time.Duration   // before an execution is answered as pending
 }
 
-// levels are those that settings speak of, lowest first.
+// levels lists the risk levels that the settings mention, lowest first.
 var levels = []struct {
 	level   rules.RiskLevel
 	setting string
@@ -30,8 +30,8 @@ var levels = []struct {
 	{rules.RiskLow, "approval.autoApproveLow: false"}, {rules.RiskMedium, "approval.autoApproveMedium: false"}, {rules.RiskHigh, "approval.autoApproveHigh: false"},
 }
 
-// aboutLevel is why a person is asked about a level, "" if nobody is: a level needs
-// nobody if those below it don't either.
+// aboutLevel returns why programs of a risk level need approval, or "" if they do not. A level is approved
+// automatically only if all lower levels are.
 func (p *Pipeline) aboutLevel(l rules.RiskLevel) string {
 	needless := p.Policy.Approval()
 	auto := map[rules.RiskLevel]bool{rules.RiskLow: needless.Low, rules.RiskMedium: needless.Medium, rules.RiskHigh: needless.High}
@@ -46,8 +46,8 @@ func (p *Pipeline) aboutLevel(l rules.RiskLevel) string {
 	return "programs of critical risk are never approved automatically"
 }
 
-// aboutCall is why a person is asked about a call that the policy lets pass, "" if
-// nobody is. A call that writes counts as medium, a destructive one as high.
+// aboutCall returns why a call that the policy allows needs approval, or "" if it does not. A call that writes counts
+// as medium risk, a destructive one as high risk.
 func (p *Pipeline) aboutCall(d policy.Decision) string {
 	switch {
 	case d.Effect.Kind == core.EffectRead:
@@ -60,8 +60,8 @@ func (p *Pipeline) aboutCall(d policy.Decision) string {
 	return p.aboutLevel(rules.RiskMedium)
 }
 
-// aboutProgram is why a person is asked about a program before it runs. Calls
-// that are asked about one by one do not count: nobody is asked twice for one thing.
+// aboutProgram returns why a program needs approval before it runs, or "". Calls that need approval one by one do not
+// count, so that nothing is asked twice.
 func (x *execution) aboutProgram(r rules.Risk) string {
 	p := x.pipeline
 	rest := r.Without(func(u rules.Use) bool {
@@ -75,7 +75,7 @@ func (x *execution) aboutProgram(r rules.Risk) string {
 	return p.aboutLevel(rest.Level)
 }
 
-// approveProgram asks about the program, if somebody has to be.
+// approveProgram asks for approval of the program if it needs one.
 func (x *execution) approveProgram(ctx context.Context) *core.Error {
 	if x.plan != nil && !x.rehearses() {
 		q := x.question("dry_run: these are all the effects that it may have")
@@ -107,8 +107,8 @@ func (x *execution) question(rule string) core.Question {
 	return q
 }
 
-// approveCall asks about a call, if somebody has to be, and notes that it leaves.
-// A person is shown the arguments in one spelling, and that is what leaves.
+// approveCall asks for approval of a call if it needs one, and records that it is sent. The person sees the arguments
+// in canonical form, and exactly that is sent.
 func (x *execution) approveCall(ctx context.Context, t *core.Tool, c core.Call, d policy.Decision) (core.Call, *core.Error) {
 	judged := x.pipeline.Policy.InForce()
 	planned := x.plan != nil && x.plan.takes(t, c)
@@ -162,8 +162,8 @@ func (x *execution) approveCall(ctx context.Context, t *core.Tool, c core.Call, 
 	return c, nil
 }
 
-// asksNow refuses a call about which nobody was asked, and about which a person would be asked by the settings
-// that came into force meanwhile.
+// asksNow refuses a call that was not asked about but needs approval under settings that came into force in the
+// meantime.
 func (x *execution) asksNow(t *core.Tool, c core.Call) *core.Error {
 	d := x.pipeline.Policy.Call(t, c.Arguments)
 	switch {
@@ -176,14 +176,14 @@ func (x *execution) asksNow(t *core.Tool, c core.Call) *core.Error {
 	return nil
 }
 
-// spans reports whether a yes to a call covers the calls of the same kind in the run: the program has been shown, and
-// nothing is asked about but that personal data goes where it does not come from.
+// spans reports whether approving this call covers the calls of the same kind in the run. That is so if the person
+// has seen the program and the only reason to ask is that personal data goes to another destination.
 func (x *execution) spans(t *core.Tool, c core.Call, rule string) bool {
 	return c.Crosses != "" && rule == c.Crosses && x.req.Code != "" && !t.Asks()
 }
 
-// whyAsk is why a person is asked about a call, "" if nobody is. planned says that a
-// person has approved it after a dry run, and seen all but how its tool has changed since.
+// whyAsk returns why a call needs approval, or "". planned means that a person has approved the call after a dry run,
+// and has seen everything except later changes of its tool.
 func (x *execution) whyAsk(t *core.Tool, c core.Call, d policy.Decision, planned bool) string {
 	var rules []string
 	if !planned {

@@ -14,8 +14,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// arriving is the Host of a program. A tool that the program names in a text, and that is not known,
-// may be one of a server that is still starting: such servers are waited for once.
+// arriving implements the Host of a program that may name tools of servers which are still starting. If the program
+// names an unknown tool, the Host waits once for such servers.
 type arriving struct {
 	*execution
 	once sync.Once
@@ -43,8 +43,8 @@ func (a *arriving) Call(ctx context.Context, c core.Call) (core.Result, error) {
 	return result, err
 }
 
-// await waits for servers of which nothing is known and lets the program call the tools that are
-// known then. They are counted together with those before.
+// await waits for servers that have not listed their tools, and lets the program call the tools known then. Its calls
+// count together with earlier ones.
 func (a *arriving) await(ctx context.Context) {
 	a.pipeline.Tools.Wait(ctx, patience)
 	now := a.visible()
@@ -94,8 +94,8 @@ func (p *Pipeline) explained(e *core.Error) *core.Error {
 	return down(e, server, why)
 }
 
-// explainedNames returns an error about names that nothing binds. It speaks of the first that is the
-// name of a server that is down.
+// explainedNames returns an error about unbound names. If one of them names a server that is down, the error explains
+// that.
 func (p *Pipeline) explainedNames(e *core.Error, names []string) *core.Error {
 	for _, name := range names {
 		if server, why := p.Tools.Down(name); why != nil && plain(name) == plain(server) {
@@ -115,7 +115,7 @@ func plain(name string) string {
 	}, name)
 }
 
-// down returns e as the error about a server of which no tools are known, and why.
+// down returns e as an error about a server whose tools are unknown, with the reason why.
 func down(e *core.Error, server string, why *core.Error) *core.Error {
 	c := *e
 	said, between := strings.TrimSuffix(e.Message, "."), ": "

@@ -11,8 +11,7 @@ import (
 	"retort/internal/pipeline/approval"
 )
 
-// theirs are the questions that servers have put to the client of one execution. It is safe for
-// concurrent use.
+// theirs counts the questions that servers have asked the client of one execution. It is safe for concurrent use.
 type theirs struct {
 	bounds    approval.Bounds
 	principal string
@@ -29,7 +28,7 @@ func newTheirs(b approval.Bounds, principal string, all *asking) *theirs {
 	return &theirs{bounds: b.Complete(), principal: principal, all: all, refused: map[string]bool{}, declined: map[string]int{}, denied: map[[sha256.Size]byte]bool{}}
 }
 
-// key tells questions apart.
+// key returns the key that identifies a question.
 func (t *theirs) key(a core.Asked) [sha256.Size]byte {
 	text, _ := json.Marshal([]string{a.Server, a.Tool, a.Method, string(canonjson.OrRaw(a.Params))}) // of strings
 	return sha256.Sum256(text)
@@ -66,7 +65,7 @@ func (t *theirs) firstRefused(server string) bool {
 	return first
 }
 
-// judged notes what became of a question.
+// judged notes whether a question was answered.
 func (t *theirs) judged(a core.Asked, answered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,7 +77,7 @@ func (t *theirs) judged(a core.Asked, answered bool) {
 	t.denied[t.key(a)] = true
 }
 
-// asked lets a server ask the client within the bounds, and records it.
+// asked checks a server's question to the client against the bounds, and records it.
 func (f *flight) asked(a core.Asked) (came func(json.RawMessage, *core.Error), refused *core.Error) {
 	if refused := f.theirs.count(a); refused != nil {
 		if f.theirs.firstRefused(a.Server) {
@@ -100,8 +99,8 @@ func (f *flight) asked(a core.Asked) (came func(json.RawMessage, *core.Error), r
 	}, nil
 }
 
-// asked records that a server asks the client in the midst of a call, before it does, and then
-// what came of it. a has no personal data any more.
+// asked records a server's question to the client during a call: before it is sent, and then its result. a must not
+// contain personal data.
 func (r *record) asked(a core.Asked) (came func(json.RawMessage, *core.Error), refused *core.Error) {
 	about := r.event(core.EventAsked)
 	about.Server, about.Tool = a.Server, a.Tool

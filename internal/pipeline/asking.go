@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// What servers may ask in all executions together, in times of approval.questions.
+// Bounds on the questions of servers in all executions together, in multiples of approval.questions.
 const (
 	minutely    = 1 // one server, of one principal, within a minute
 	hourly      = 4 // the same, within an hour
@@ -17,17 +17,17 @@ const (
 	everyServer = "" // stands for all servers
 )
 
-// asking counts what servers ask in all executions of an engine. The zero value is ready. It is
-// safe for concurrent use.
+// asking counts the questions that servers ask in all executions of an engine. The zero value is ready. It is safe
+// for concurrent use.
 type asking struct {
 	mu     sync.Mutex
 	askers map[asker]*askerCounts
 }
 
-// asker is a server that asks on behalf of a principal.
+// asker identifies a server that asks on behalf of a principal.
 type asker struct{ principal, server string }
 
-// askerCounts is what an asker has asked within the minute and the hour that go on.
+// askerCounts counts an asker's questions within the current minute and hour.
 type askerCounts struct{ minute, hour span }
 
 // span counts from a time on.
@@ -36,7 +36,7 @@ type span struct {
 	asked int
 }
 
-// in returns how much was asked in a span of a length, which begins anew after that.
+// in returns the number of questions within the current period. A new period begins when length has passed.
 func (s *span) in(length time.Duration, now time.Time) int {
 	if now.Sub(s.since) >= length {
 		*s = span{since: now}
@@ -91,8 +91,8 @@ func (s *asking) forget(now time.Time) {
 	}
 }
 
-// refusedAsking records that a question of a server did not reach the client. It is the first
-// of the server in the execution: a server that asks without end makes no other entries.
+// refusedAsking records that a server's question did not reach the client. Only the first one of each server in an
+// execution is recorded, so that a server cannot flood the audit log.
 func (r *record) refusedAsking(a core.Asked, why *core.Error) {
 	about := r.event(core.EventAsked)
 	about.Server, about.Tool, about.Status = a.Server, a.Tool, "refused"

@@ -14,8 +14,8 @@ import (
 	"retort/internal/workspace"
 )
 
-// exceeds refuses a request that asks for more than the settings allow: a request can only
-// ask for more care.
+// exceeds refuses a request that asks for more than the settings allow. A request may only be stricter than the
+// settings.
 func (p *Pipeline) exceeds(req core.Request) *core.Error {
 	refuse := func(format string, args ...any) *core.Error {
 		return core.Errorf(core.KindInvalidArguments, "pipeline.request", format, args...)
@@ -37,8 +37,7 @@ func inMB(bytes int64) string {
 	return fmt.Sprintf("%d bytes", bytes)
 }
 
-// fileScope is the part of the workspace that a request wants its program to see. The zero
-// value is all of it.
+// fileScope selects the part of the workspace that a request's program may see. The zero value selects all of it.
 type fileScope struct {
 	folder   string // relative to the workspace; all of it if empty
 	readOnly bool
@@ -68,7 +67,7 @@ func clippedScope(written string) string {
 	return strings.ToValidUTF8(written[:min(len(written), most)], "")
 }
 
-// refuses says why the scope keeps a file from being used so; nil if it does not.
+// refuses returns why the scope forbids this use of a file, or nil.
 func (s fileScope) refuses(name string, use policy.FileUse) *core.Error {
 	inside := s.folder == "" || name == s.folder || strings.HasPrefix(name, s.folder+"/")
 	leads := name == "." || strings.HasPrefix(s.folder, name+"/")
@@ -94,7 +93,7 @@ func (s fileScope) String() string {
 	return core.FilesWorkspace
 }
 
-// mayUse says why the program may not use a file of the workspace so; nil if it may.
+// mayUse returns why the program may not use a workspace file this way, or nil.
 func (x *execution) mayUse(name string, use policy.FileUse) *core.Error {
 	if refused := x.pipeline.Policy.File(name, use); refused != nil {
 		return refused
@@ -106,7 +105,7 @@ func (x *execution) mayUse(name string, use policy.FileUse) *core.Error {
 	return scope.refuses(name, use)
 }
 
-// restricted is mayUse for the program's files; nil if it may use them all.
+// restricted returns mayUse for the program's files, or nil if it may use all of them.
 func (x *execution) restricted() func(string, workspace.Access) *core.Error {
 	if scope, refused := parseFileScope(x.req.FilesystemScope); refused == nil && scope == (fileScope{}) && x.pipeline.Policy.AllFiles() {
 		return nil
@@ -115,7 +114,7 @@ func (x *execution) restricted() func(string, workspace.Access) *core.Error {
 	return func(name string, use workspace.Access) *core.Error { return x.mayUse(name, uses[use]) }
 }
 
-// required is why a person is asked about a program whatever its risk is; "" if nobody is.
+// required returns why the program needs approval regardless of its risk, or "".
 func (x *execution) required() string {
 	if x.req.ForceApproval {
 		return "force_approval: the request wants a person to approve the program"
@@ -123,8 +122,8 @@ func (x *execution) required() string {
 	return x.pipeline.Policy.ApprovalRequired()
 }
 
-// approveDirect asks about a call without a program, where somebody has to be asked about
-// every program. Otherwise a call would be a way around that.
+// approveDirect asks for approval of a call without a program if every program needs approval. Otherwise such a call
+// would bypass that setting.
 func (x *execution) approveDirect(ctx context.Context, name string, arguments json.RawMessage) *core.Error {
 	rule := x.required()
 	t, known := x.tools.Tool(name)
@@ -139,8 +138,7 @@ func (x *execution) approveDirect(ctx context.Context, name string, arguments js
 	return x.asks(ctx, q)
 }
 
-// folders are the files of the workspace that a command of the program finds: those that the
-// program may read, and for writing those that it may write.
+// folders returns the workspace folders that the program's commands see: readable ones, and writable ones among them.
 func (x *execution) folders() (all []sandbox.Folder, err error) {
 	scope, refused := parseFileScope(x.req.FilesystemScope)
 	if refused != nil {
@@ -168,7 +166,7 @@ func (x *execution) folders() (all []sandbox.Folder, err error) {
 	return all, nil
 }
 
-// readable are the folders of the workspace that the scope leaves.
+// readable returns the workspace folders within the scope.
 func (s fileScope) readable() []string {
 	switch {
 	case s.none:
@@ -179,7 +177,7 @@ func (s fileScope) readable() []string {
 	return []string{"."}
 }
 
-// writable are those of them that can be written.
+// writable returns those of the readable folders that are writable.
 func (s fileScope) writable() []string {
 	if s.readOnly {
 		return []string{}

@@ -14,8 +14,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// commands are those that one program starts: one after the other, so that they take no more
-// than the program itself may have.
+// commands starts the commands of one program, one after the other, so that they use no more than the program itself
+// may.
 type commands struct {
 	x    *execution
 	to   sandbox.Commander // nil until the program has its sandbox, and where that starts none
@@ -27,14 +27,14 @@ type commands struct {
 	planned []string // names, in a dry run
 }
 
-// execRequest is what a program asks for with exec.
+// execRequest holds the arguments of exec.
 type execRequest struct {
 	Command *string  `json:"command"`
 	Args    []string `json:"args"`
 	Stdin   *string  `json:"stdin"`
 }
 
-// execResult is what it gets.
+// execResult holds the result of exec.
 type execResult struct {
 	Code      int    `json:"code"`
 	Stdout    string `json:"stdout"`
@@ -72,7 +72,7 @@ func (c *commands) exec(ctx context.Context, raw json.RawMessage) (any, error) {
 	return c.start(ctx, r)
 }
 
-// refusal is why a command is not started; nil counts it.
+// refusal returns why a command must not start, or nil after counting it.
 func (c *commands) refusal(r execRequest) *core.Error {
 	if refused := c.x.pipeline.Policy.Command(*r.Command, r.Args); refused != nil {
 		return refused
@@ -93,7 +93,7 @@ func (c *commands) refusal(r execRequest) *core.Error {
 	return nil
 }
 
-// start starts a command, with an entry of the record on disk before and one after.
+// start starts a command. The audit log gets an entry before, which is on disk, and one after.
 func (c *commands) start(ctx context.Context, r execRequest) (any, error) {
 	record := c.x.flight.record
 	command := sandbox.Command{Name: *r.Command, Args: r.Args}
@@ -120,7 +120,7 @@ func (c *commands) start(ctx context.Context, r execRequest) (any, error) {
 	return execResult{Code: ended.Code, Stdout: c.shown(ended.Stdout), Stderr: c.shown(ended.Stderr), Truncated: ended.Truncated}, nil
 }
 
-// shown is output as the program gets it. What is no UTF-8 is replaced, a letter that was cut is left out.
+// shown returns output as the program gets it. Invalid UTF-8 is replaced, and a character that was cut is left out.
 func (c *commands) shown(output []byte) string {
 	if c.x.pipeline.Secrets != nil {
 		output = c.x.pipeline.Secrets.Mask(output)
@@ -147,7 +147,7 @@ func (c *commands) note(name string, refused *core.Error) {
 	}
 }
 
-// warning says which commands a dry run has not started.
+// warning lists the commands that a dry run has not started.
 func (c *commands) warning() []string {
 	if len(c.planned) == 0 {
 		return nil

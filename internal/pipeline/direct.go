@@ -8,8 +8,8 @@ import (
 	"retort/internal/pipeline/relay"
 )
 
-// Pass makes one request of a client to a server, through the same relay as calls of
-// programs. The Outcome's result is MCP's, as the server gave it but for what is hidden.
+// Pass sends one request of a client to a server, through the same relay as calls of programs. The Outcome's result
+// is MCP's as the server sent it, apart from hidden data.
 func (p *Pipeline) Pass(ctx context.Context, req core.Request, r core.Passed) core.Outcome {
 	p, req = p.forNewExecution(), p.complete(req)
 	req.Code, req.NoCache = "", true
@@ -37,8 +37,8 @@ func (p *Pipeline) pass(ctx context.Context, req core.Request, r core.Passed, f 
 	return x.close(core.Outcome{ExecutionID: req.ID, Status: core.StatusOK, Result: result.Value})
 }
 
-// passable is the tools that a request can name: those that are seen, or one that stands for
-// a method, by whose name the policy judges it.
+// passable returns the tools that a request can name: the visible ones, or one that stands for an MCP method. The
+// policy judges a method by the name of that tool.
 func (x *execution) passable(r core.Passed) *core.Toolset {
 	if r.Method == "" {
 		return x.tools
@@ -46,13 +46,13 @@ func (x *execution) passable(r core.Passed) *core.Toolset {
 	return x.pipeline.Policy.Toolset(method(r.Server, r.Tool))
 }
 
-// method is a set of tools with one that stands for a method of a server.
+// method returns a toolset with one tool that stands for an MCP method of a server.
 func method(server, name string) *core.Toolset {
 	t := &core.Tool{Server: server, Name: name, TypeScript: name, Python: name}
 	return core.NewToolset([]*core.Server{{Name: server, TypeScript: server, Python: server, Tools: []*core.Tool{t}}})
 }
 
-// around has f look at a document that may be a result of MCP.
+// around applies f to a document that may be an MCP result.
 func (x *execution) around(document json.RawMessage, f func([]byte) ([]byte, error)) (json.RawMessage, error) {
 	if x.exact == nil {
 		return f(document)
@@ -66,7 +66,7 @@ func (p *Pipeline) Passable(server, tool string) bool {
 	return ok
 }
 
-// Shown is what a server lists, as the model may see it; what can't be hidden is left out.
+// Shown returns a server's listed items as the model may see them. Items that cannot be hidden are left out.
 func (p *Pipeline) Shown(server string, items []json.RawMessage) (shown []json.RawMessage) {
 	open, err := p.screened("default")
 	if err != nil {

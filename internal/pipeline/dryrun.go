@@ -28,8 +28,8 @@ func (p *Pipeline) rehearse(ctx context.Context, req core.Request, f *flight) co
 	return p.perform(ctx, req, f, approved(recorded.effects))
 }
 
-// plan is the effects of a program: those that a dry run meets, or those that a
-// person has seen, each of which may happen once. It is safe for concurrent use.
+// plan holds the effects of a program: those that a dry run finds, or those that a person approved, each of which may
+// happen once. It is safe for concurrent use.
 type plan struct {
 	rehearsal bool
 	mask      func(json.RawMessage) json.RawMessage // what the model may see of arguments
@@ -88,7 +88,7 @@ func (p *plan) takes(t *core.Tool, c core.Call) bool {
 	return true
 }
 
-// noting has the files noted that functions would change.
+// noting wraps functions so that files they would change are noted.
 func (p *plan) noting(f relay.Function) relay.Function {
 	return func(ctx context.Context, raw json.RawMessage) (any, error) {
 		answer, err := f(ctx, raw)
@@ -108,7 +108,7 @@ func (p *plan) noting(f relay.Function) relay.Function {
 
 const maxTouched = 20
 
-// writers are the functions of programs that change files.
+// writers lists the functions with which programs change files.
 var writers = []string{"write_file", "make_dir", "remove_file", "rename_file"}
 
 // rehearsed adds to an Outcome what did not happen.
@@ -142,7 +142,7 @@ func (f *flight) tell(o core.Outcome) {
 	f.interim, f.channel = &o, nil
 }
 
-// told is the Outcome of a dry run that waits to be approved, once.
+// told returns the Outcome of a dry run that waits for approval the first time it is called, then nil.
 func (f *flight) told() *core.Outcome {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -151,7 +151,7 @@ func (f *flight) told() *core.Outcome {
 	return o
 }
 
-// proposed answers with a dry run, of which the effects wait for a person.
+// proposed returns the Outcome of a dry run whose effects wait for approval.
 func (p *Pipeline) proposed(f *flight, o core.Outcome, waiting []core.Approval) core.Outcome {
 	if err := p.detach(f); err != nil {
 		p.Flights.land(f)

@@ -21,7 +21,7 @@ const (
 	maxListed   = 500
 )
 
-// images are what models take as pictures.
+// images lists the image types that models accept.
 var images = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // WriteFile writes or appends to a file of a session's workspace. encoding is utf8, the
@@ -76,9 +76,8 @@ func (p *Pipeline) within(session, name string, use policy.FileUse, do func(w *w
 	return do(w, path)
 }
 
-// ReadFile is a part of a file, without what is personal in it: from offset on, at most
-// limit bytes, 0 for what is worth its tokens. Both count in what the model sees. An image
-// comes whole.
+// ReadFile returns a part of a file without personal data: at most limit bytes from offset on. A limit of 0 selects a
+// default that is worth its tokens. Both count in the text that the model sees. An image is returned whole.
 func (p *Pipeline) ReadFile(session, name string, offset, limit int64, encoding string) (part core.FilePart, err error) {
 	if encoding != "" && encoding != "utf8" && encoding != "base64" {
 		return part, badEncoding(encoding)
@@ -107,7 +106,7 @@ func or(n, otherwise int64) int64 {
 	return n
 }
 
-// reading is a file on its way to the model.
+// reading holds a file that is being read for the model.
 type reading struct {
 	pipeline  *Pipeline
 	session   string
@@ -144,7 +143,7 @@ func (r *reading) part(offset, limit int64) (core.FilePart, error) {
 	return out, nil
 }
 
-// text is data without a character that is cut at its end.
+// text returns data without a character that is cut off at its end.
 func text(path string, data []byte) ([]byte, error) {
 	whole := data
 	for cut := 0; cut < utf8.UTFMax && len(whole) > 0 && !utf8.Valid(whole); cut++ {
@@ -165,8 +164,8 @@ func (r *reading) image(kind string, size int64) (core.FilePart, error) {
 	return core.FilePart{Path: r.path, Bytes: size, MIMEType: kind, Image: data}, err
 }
 
-// shown is a part of the file as the model may see it. What is personal is hidden in the
-// whole first: a part that begins or ends within it would show a part of it.
+// shown returns a part of the file as the model may see it. Personal data is hidden in the whole file first, because
+// a part that begins or ends inside a value would reveal some of it.
 func (r *reading) shown(offset, limit, size int64, image bool) ([]byte, int64, error) {
 	screen, err := r.pipeline.screened(r.session)
 	if err != nil {
@@ -197,7 +196,7 @@ func (r *reading) shown(offset, limit, size int64, image bool) ([]byte, int64, e
 	return data[from:min(from+limit, int64(len(data)))], int64(len(data)), nil
 }
 
-// ListFiles are the files of a session's workspace below a folder that fit a glob.
+// ListFiles lists the files of a session's workspace below a folder that match a glob.
 func (p *Pipeline) ListFiles(session, below, glob string) (list core.FileList, err error) {
 	screen, err := p.screened(session)
 	if err != nil {
@@ -222,7 +221,7 @@ func (p *Pipeline) ListFiles(session, below, glob string) (list core.FileList, e
 	return list, err
 }
 
-// Kept is what a session holds; what cannot be read counts as nothing.
+// Kept returns what a session stores. What cannot be read counts as nothing.
 func (p *Pipeline) Kept(session string) (k core.Kept) {
 	own := p.own(session)
 	k.Files, k.Bytes = p.Workspaces.Holds(own)

@@ -24,7 +24,7 @@ func (p *Pipeline) findSkills(q core.Query) []core.FoundSkill {
 	return found
 }
 
-// rankSkills are the skills that fit a question, the best first; all if there is none.
+// rankSkills returns the skills that match a question, best first, or all skills if the question is empty.
 func (p *Pipeline) rankSkills(query string, limit int) []skills.Skill {
 	all, _ := p.Skills.List()
 	if strings.TrimSpace(query) == "" || len(all) == 0 {

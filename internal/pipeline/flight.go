@@ -15,8 +15,8 @@ import (
 	"retort/internal/pipeline/approval"
 )
 
-// Flights are the executions under way. One that waits for a person can outlive
-// the request that began it. It is safe for concurrent use.
+// Flights holds the executions that are running. One that waits for a person can outlive its request. It is safe for
+// concurrent use.
 type Flights struct {
 	journals *approval.Journals
 	asking   asking
@@ -27,12 +27,12 @@ type Flights struct {
 	all    sync.WaitGroup
 }
 
-// NewFlights has what outlives a request noted in journals.
+// NewFlights returns an empty Flights that writes executions which outlive their request to journals.
 func NewFlights(journals *approval.Journals) *Flights {
 	return &Flights{journals: journals, flying: map[string]*flight{}}
 }
 
-// flight is one execution.
+// flight holds the state of one execution.
 type flight struct {
 	id, principal string
 	cancel        context.CancelCauseFunc
@@ -54,8 +54,8 @@ type flight struct {
 	landed   time.Time // when it ended with nobody there
 }
 
-// together is how long an execution that begins to wait is given to ask more, so
-// that what a program asks at once is told at once.
+// together bounds how long an execution that starts to wait can ask more, so that simultaneous questions are shown
+// together.
 const together = 20 * time.Millisecond
 
 // fly makes an execution, on a context of its own, and follows it. what and body are
@@ -107,7 +107,7 @@ func (p *Pipeline) Permitted(ctx context.Context) context.Context {
 	}})
 }
 
-// noting executes what is noted on disk from the beginning on.
+// noting returns execute with the journal's writing on disk from the beginning.
 func noting(id string, execute func(context.Context, *flight) core.Outcome) func(context.Context, *flight) core.Outcome {
 	return func(ctx context.Context, f *flight) core.Outcome {
 		if err := f.journal.Keep(); err != nil {
@@ -117,8 +117,8 @@ func noting(id string, execute func(context.Context, *flight) core.Outcome) func
 	}
 }
 
-// Cancel ends an execution, also one that waits for a person, and gives its Outcome. It
-// reports false if there is none.
+// Cancel cancels an execution, even one that waits for a person, and returns its Outcome. It returns false if there
+// is no such execution.
 func (p *Pipeline) Cancel(id string) (core.Outcome, bool) {
 	p.Flights.mu.Lock()
 	f, ok := p.Flights.flying[id]
@@ -131,7 +131,7 @@ func (p *Pipeline) Cancel(id string) (core.Outcome, bool) {
 	return p.Flights.land(f), true
 }
 
-// recorded executes between a first entry of the record and a last one.
+// recorded runs execute between the first and the last audit log entry of an execution.
 func (p *Pipeline) recorded(ctx context.Context, req core.Request, what map[string]any, body asked, f *flight, execute func(context.Context, *flight) core.Outcome) core.Outcome {
 	f.record = p.begin(req, what, body)
 	ctx, ended := f.record.step(ctx, core.StepExecution, f.record.requested(req))
@@ -146,8 +146,7 @@ func (p *Pipeline) recorded(ctx context.Context, req core.Request, what map[stri
 	return o
 }
 
-// withheld returns an Outcome without what the execution came to, if whoever asked for it may not
-// have it any more.
+// withheld returns the Outcome without its result if the principal's permission has ended.
 func (f *flight) withheld(o core.Outcome) core.Outcome {
 	refused := f.permit.Refused()
 	if refused == nil {
@@ -170,9 +169,8 @@ func (s *Flights) add(f *flight) *core.Error {
 	return nil
 }
 
-// follow waits for the Outcome, or until nobody can be asked about what waits for
-// so long. free ends the bond between ctx and the execution; it reports false if
-// ctx has ended it already.
+// follow waits for the Outcome, or until a question has waited for patience and nobody could be asked. free detaches
+// the execution from ctx; it returns false if ctx has already ended it.
 func (p *Pipeline) follow(ctx context.Context, f *flight, patience time.Duration, free func() bool) core.Outcome {
 	for {
 		news := f.tidings()
@@ -205,8 +203,8 @@ func (f *flight) wait(ctx context.Context, patience time.Duration) bool {
 	return true
 }
 
-// ask is the channel of the execution: that of the request that follows it. It puts
-// the answer on the table itself.
+// ask is the execution's channel: it asks through the channel of the request that follows it, and passes the answer
+// to the table itself.
 func (f *flight) ask(ctx context.Context, a core.Approval) (core.Answer, bool) {
 	select {
 	case <-f.turn:
@@ -242,8 +240,7 @@ func (f *flight) ask(ctx context.Context, a core.Approval) (core.Answer, bool) {
 	return core.Answer{}, false
 }
 
-// gather gives the execution the time to ask what it asks at once, so that equal questions are
-// shown as one.
+// gather waits briefly so that questions asked at the same time are shown as one.
 func (f *flight) gather(ctx context.Context) {
 	timer := time.NewTimer(together)
 	defer timer.Stop()
@@ -259,7 +256,7 @@ func (f *flight) tidings() <-chan struct{} {
 	return f.news
 }
 
-// left reports whether what is asked is left to others than the request.
+// left reports whether pending questions can only be answered outside of the request.
 func (f *flight) left() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -290,7 +287,7 @@ func (p *Pipeline) detach(f *flight) error {
 	return nil
 }
 
-// shown is what waits, without what the model has seen already.
+// shown returns the waiting approvals without what the model has already seen or must not see.
 func shown(waiting []core.Approval) []core.Approval {
 	list := make([]core.Approval, len(waiting))
 	for i, a := range waiting {
@@ -302,7 +299,7 @@ func shown(waiting []core.Approval) []core.Approval {
 	return list
 }
 
-// pending answers for an execution that goes on without the request.
+// pending returns the Outcome of an execution that continues without the request.
 func (p *Pipeline) pending(f *flight, waiting []core.Approval) core.Outcome {
 	if err := p.detach(f); err != nil {
 		o := p.Flights.land(f)
@@ -328,13 +325,13 @@ func (s *Flights) land(f *flight) core.Outcome {
 	return f.outcome
 }
 
-// What is kept of executions whose Outcome nobody has asked for.
+// Bounds on finished executions whose Outcome was not fetched.
 const (
 	maxLanded = 256
 	maxAge    = time.Hour
 )
 
-// evict forgets Outcomes that nobody has asked for; their journals stay.
+// evict forgets Outcomes that were not fetched. Their journals stay.
 func (s *Flights) evict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -353,7 +350,7 @@ func (s *Flights) evict() {
 	}
 }
 
-// landing is when a detached flight ended, zero while it goes on.
+// landing returns when a detached execution ended, or the zero time while it runs.
 func (f *flight) landing() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -363,9 +360,8 @@ func (f *flight) landing() time.Time {
 	return f.landed
 }
 
-// Resume waits for an execution that was answered as pending: for its Outcome, or
-// until it has waited for a person as long as patience is. If ctx ends while it waits for a person, it goes on
-// waiting; else it is cancelled.
+// Resume waits for an execution that was answered as pending, until it ends or has waited for a person for patience.
+// If ctx ends while the execution waits for a person, it keeps waiting; otherwise it is cancelled.
 func (p *Pipeline) Resume(ctx context.Context, id string, patience time.Duration) core.Outcome {
 	p.Flights.mu.Lock()
 	f, ok := p.Flights.flying[id]
@@ -395,11 +391,11 @@ func (f *flight) setChannel(c core.Channel) {
 	f.channel = c
 }
 
-// Lost is what is known of an execution whose engine has died: the Outcome is unknown, or it
-// is rejected if nothing was noted of it.
+// Lost returns what is known of an execution whose engine has died. Its outcome is unknown, or rejected if nothing
+// was noted.
 func (p *Pipeline) Lost(id string) core.Outcome { return p.lost(id) }
 
-// lost answers for an execution that this engine does not know.
+// lost returns the Outcome for an execution that this engine does not know.
 func (p *Pipeline) lost(id string) core.Outcome {
 	sent, err := p.Flights.journals.Lost(id)
 	switch {
@@ -437,7 +433,7 @@ func (s *Flights) Running(principal string) (n int) {
 	return n
 }
 
-// Close cancels what is under way and waits for its end.
+// Close cancels all executions and waits for their end.
 func (s *Flights) Close() error {
 	s.mu.Lock()
 	s.closed = true

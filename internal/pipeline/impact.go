@@ -7,7 +7,7 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// programImpact is what a program may touch, with the tools that it can call.
+// programImpact returns what a program and the tools it can call may touch.
 func programImpact(r rules.Risk) core.Impact {
 	m := core.Impact{
 		FilesAffected: r.Impact.Affects, NetworksAccessed: r.Impact.Domains, CommandsExecuted: r.Impact.Commands,
@@ -23,7 +23,7 @@ func programImpact(r rules.Risk) core.Impact {
 	return m
 }
 
-// callImpact is what a call of a tool may touch.
+// callImpact returns what a tool call may touch.
 func callImpact(tool, effect string, arguments json.RawMessage) core.Impact {
 	a := rules.ReadArguments(tool, arguments)
 	m := core.Impact{
@@ -36,7 +36,7 @@ func callImpact(tool, effect string, arguments json.RawMessage) core.Impact {
 	return m
 }
 
-// effectsImpact is what the calls of a dry run may touch beside what the program does itself.
+// effectsImpact returns what the calls of a dry run may touch in addition to the program itself.
 func effectsImpact(program core.Impact, effects []core.Intended, arguments func(core.Intended) json.RawMessage) core.Impact {
 	m := program
 	for _, e := range effects {

@@ -7,17 +7,16 @@ import (
 	"retort/internal/core"
 )
 
-// Logins have people log in at servers.
+// Logins has people log in at servers.
 type Logins interface {
-	// Login logs in at a server. ask brings the address of it to a person, and returns when
-	// the person has opened it or refuses; ctx of it ends when the login has succeeded. Of
-	// several at once for one server, one asks and all wait.
+	// Login logs in at a server. It calls ask with the address to open; ask returns when the person has opened it or
+	// refuses, and its ctx ends when the login has succeeded. Concurrent logins at one server share one question.
 	Login(ctx context.Context, server string, ask func(ctx context.Context, address string) *core.Error) *core.Error
-	// Needed are the servers of which no tools are known for want of a login.
+	// Needed returns the servers whose tools are unknown because a login is missing.
 	Needed() []*core.Error
 }
 
-// unlisted says which servers' tools nobody can find before a login, in words.
+// unlisted returns warnings that name the servers whose tools cannot be found before a login.
 func (p *Pipeline) unlisted() (warnings []string) {
 	if p.Logins == nil {
 		return nil
@@ -28,8 +27,8 @@ func (p *Pipeline) unlisted() (warnings []string) {
 	return warnings
 }
 
-// login has a person log in at the server of a call, if whoever asked for the execution can
-// show an address. The clock of the program stands meanwhile.
+// login asks a person to log in at a call's server, if the request can show an address. The program's clock stops in
+// the meantime.
 func (x *execution) login(ctx context.Context, c core.Call, needed *core.Error) *core.Error {
 	if x.pipeline.Logins == nil || !core.HasBrowser(ctx) {
 		return needed

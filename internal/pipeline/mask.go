@@ -11,8 +11,8 @@ import (
 	"retort/internal/privacy/redact"
 )
 
-// privacy is what answers go through, as the relay asks for it: secrets are masked, for
-// nobody may have them back, and then what is personal is hidden. Both may be nil.
+// privacy filters answers for the relay: first it masks secrets, which can never be restored, then it hides personal
+// data. Both parts may be nil.
 type privacy struct {
 	secrets Secrets
 	*redact.Session
@@ -62,7 +62,7 @@ func (x *execution) hide() (err error) {
 	return err
 }
 
-// masked is JSON as the model may see it.
+// masked returns JSON as the model may see it.
 func (x *execution) masked(raw json.RawMessage) json.RawMessage {
 	if x.pipeline.Secrets != nil {
 		raw = x.pipeline.Secrets.Mask(raw)
@@ -77,7 +77,8 @@ func (x *execution) masked(raw json.RawMessage) json.RawMessage {
 	return out
 }
 
-// personal says of the key of an object that the model may not see it; nil if it may see all.
+// personal returns a function that reports whether the model must not see a key of an object, or nil if it may see
+// all keys.
 func (x *execution) personal() func(key string) bool {
 	session := x.screen
 	if session == nil {
@@ -86,7 +87,7 @@ func (x *execution) personal() func(key string) bool {
 	return func(key string) bool { return session.Text(key) != key }
 }
 
-// hidden is an Outcome as the model may see it. The tokens in it are durable.
+// hidden returns an Outcome as the model may see it. Its tokens are stored durably.
 func (x *execution) hidden(o core.Outcome) core.Outcome {
 	if x.screen == nil {
 		return o
@@ -114,8 +115,8 @@ func (x *execution) hidden(o core.Outcome) core.Outcome {
 	return o
 }
 
-// tokenized reports whether tokens stand for personal values in what servers answered, in the program, or in an
-// Outcome, given as it was before it was hidden and as it is now.
+// tokenized reports whether tokens replace personal values in answers of servers, in the program or in the Outcome.
+// before and now are the Outcome before and after hiding.
 func (x *execution) tokenized(before, now core.Outcome) bool {
 	return x.flight.record.sawPersonal() || x.code != x.req.Code || now.Output != before.Output || string(now.Result) != string(before.Result) ||
 		x.screen.HasTokens(now.Result) || x.screen.HasTokens([]byte(now.Output))
@@ -156,7 +157,7 @@ func (x *execution) helpers() map[string]relay.Function {
 
 func answered[T any](v T, err *core.Error) (any, *core.Error) { return v, err }
 
-// Sanitize is a text with tokens for what is personal, and how many there are of each type.
+// Sanitize returns a text with tokens in place of personal data, and the number of values of each type.
 func (p *Pipeline) Sanitize(session, text string) (string, map[string]int, error) {
 	open, err := p.screened(session)
 	if err != nil || open == nil {
@@ -172,7 +173,7 @@ func (p *Pipeline) Sanitize(session, text string) (string, map[string]int, error
 	return clean, found, nil
 }
 
-// Show is an Outcome with values for tokens, for a person.
+// Show returns an Outcome with values in place of tokens, for a person.
 func (p *Pipeline) Show(session string, o core.Outcome) (core.Outcome, error) {
 	open, err := p.screened(session)
 	if err != nil || open == nil {
@@ -182,8 +183,7 @@ func (p *Pipeline) Show(session string, o core.Outcome) (core.Outcome, error) {
 	return o, nil
 }
 
-// screened is the screen of a session of whoever this pipeline executes for; nil if
-// nothing is hidden.
+// screened returns the privacy session of this pipeline's principal for a session, or nil if nothing is hidden.
 func (p *Pipeline) screened(session string) (*redact.Session, error) {
 	if p.Privacy == nil {
 		return nil, nil
@@ -213,8 +213,8 @@ func (p *Pipeline) Restore(ctx context.Context, req core.Request, text string) c
 	})
 }
 
-// reveal asks a person about a text with values in the place of tokens. A text in which nothing would be shown is refused
-// before anybody is asked.
+// reveal asks a person to approve showing a text with its values restored. A text without values to show is refused
+// without asking.
 func (p *Pipeline) reveal(ctx context.Context, req core.Request, f *flight, text, shown string) (json.RawMessage, error) {
 	if shown == text {
 		return nil, core.Errorf(core.KindInvalidArguments, "pii", "the text contains no token of this session").

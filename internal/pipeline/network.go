@@ -35,8 +35,8 @@ func (x *execution) proxied(v *check.Verdict) bool {
 	return !x.reachable().Closed() && v.Program.Language == core.Python && v.Risk.Reaches()
 }
 
-// attempted records what a program reaches for. An address that it knows by a token only may
-// be one of the blacklist.
+// attempted records an address that a program tries to reach. An address that the program knows only as a token is
+// restored first, because it may be blacklisted.
 func (x *execution) attempted(a egress.Attempt) *core.Error {
 	if a.Decision == egress.Refused && !a.Blacklisted && x.screen != nil {
 		a.Blacklisted = x.pipeline.Network.Lists(x.screen.Show(a.Host))
@@ -44,7 +44,7 @@ func (x *execution) attempted(a egress.Attempt) *core.Error {
 	return x.flight.record.attempt(a)
 }
 
-// reachable is the network of the execution; nil where the request wants none.
+// reachable returns the execution's network, or nil if the request wants none.
 func (x *execution) reachable() *egress.Network {
 	if x.req.AllowNetwork != nil && !*x.req.AllowNetwork {
 		return nil
@@ -52,13 +52,13 @@ func (x *execution) reachable() *egress.Network {
 	return x.reach.network()
 }
 
-// proxying is a Host that is the other end of a program's connections, too.
+// proxying extends a Host with the other end of a program's connections.
 type proxying struct {
 	sandbox.Host
 	sandbox.Proxy
 }
 
-// reaching are the functions with which a program asks for requests.
+// reaching returns the functions with which a program makes network requests.
 func (x *execution) reaching() map[string]relay.Function {
 	own := map[string]relay.Function{}
 	for _, name := range []string{"fetch", "fetch_abort"} {
@@ -81,8 +81,8 @@ func (x *execution) unreached(raw json.RawMessage) *core.Error {
 	return refused
 }
 
-// refusedNetwork adds what the program was refused to what became of it. A program in a
-// language that brings its own client knows no more of a refusal than its words.
+// refusedNetwork adds the refused addresses to the Outcome. A program that uses its language's own client sees only
+// that client's error message.
 func (x *execution) refusedNetwork(r sandbox.Report) sandbox.Report {
 	if x.network == nil {
 		return r
@@ -104,7 +104,8 @@ func (x *execution) refusedNetwork(r sandbox.Report) sandbox.Report {
 	return r
 }
 
-// attempt records what a program reaches for. What is allowed is on disk before it leaves.
+// attempt records an address that a program tries to reach. The entry of an allowed request is on disk before the
+// request is sent.
 func (r *record) attempt(a egress.Attempt) *core.Error {
 	if a.Decision == egress.Refused {
 		r.mu.Lock()
@@ -136,7 +137,7 @@ func (r *record) attempt(a egress.Attempt) *core.Error {
 	return r.add(e, a.Decision == egress.Allowed)
 }
 
-// clipped is a host as a program wrote it, in an entry.
+// clipped returns a host as a program wrote it, shortened for an entry.
 func clipped(host string) string {
 	const most = 253
 	return strings.ToValidUTF8(host[:min(len(host), most)], "")

@@ -1,5 +1,5 @@
-// Package pipeline is the way of a program, and the only place that knows its
-// order: discover, emit, gate, isolate, relay, report.
+// Package pipeline runs a program through its phases in order: search, bindings, check, sandbox, relay, report. No
+// other package knows this order.
 package pipeline
 
 import (
@@ -27,22 +27,22 @@ import (
 	"retort/internal/workspace"
 )
 
-// Tools is where the current set of all tools comes from.
+// Tools provides the current set of all tools.
 type Tools interface {
-	// Toolset is the set of tools as it is known now.
+	// Toolset returns the tools known now.
 	Toolset() *core.Toolset
-	// Pending names the servers of which nothing is known yet.
+	// Pending returns the servers that have not listed their tools.
 	Pending() []string
 	// Wait waits for those, at most for patience.
 	Wait(ctx context.Context, patience time.Duration)
-	// Down says which configured server a name means, of which no tools are known, and why.
+	// Down returns the configured server that a name means, and why none of its tools are known.
 	Down(name string) (server string, why *core.Error)
-	// Vet says whether the core.Caller of ctx may call a tool of an earlier Toolset now: its
-	// definition may have changed. It may list the tool's server, and does so if it was not
-	// listed since a time that is not zero. now is the tool as the server lists it; nil if
-	// there is no definition to compare. A warning belongs into the Outcome.
+	// Vet checks whether the core.Caller of ctx may call a tool of an earlier Toolset now, because its definition may
+	// have changed. It may list the tool's server, and does so if since is not zero and the server was not listed
+	// after it. now is the tool as the server lists it, or nil if there is no definition to compare. A warning
+	// belongs in the Outcome.
 	Vet(ctx context.Context, t *core.Tool, since time.Time) (now *core.Tool, warning string, refused *core.Error)
-	// Tokens is what the definitions of all tools cost in a model's context.
+	// Tokens returns how many tokens the definitions of all tools take in a model's context.
 	Tokens(tools *core.Toolset) int
 }
 
@@ -72,7 +72,7 @@ type Gate interface {
 
 // Sandboxes makes a sandbox of the backend named, or of the configured one.
 type Sandboxes interface {
-	// Able is why Prepare would fail, as far as that is known before.
+	// Able returns why Prepare would fail, as far as that is known beforehand.
 	Able(backend string, s sandbox.Spec) *core.Error
 	Prepare(ctx context.Context, backend string, s sandbox.Spec) (sandbox.Sandbox, error)
 }
@@ -101,22 +101,23 @@ type Pipeline struct {
 	Privacy          *redact.Screen  // nil hides nothing
 	Network          *egress.Network // what programs reach themselves; nil: nothing
 	Skills           *skills.Store
-	// Prose is a text without what does not belong into one that a model reads.
+	// Prose removes suspicious parts from a text that a model will read.
 	Prose   func(text string) (clean string, flagged []string)
 	Learner Learner // nil: nothing is learned
-	// Wrapper is the file of a wrapper as the project wants it; nil: as it is made.
+	// Wrapper renders a wrapper's file with the project's template. If nil, the file is used as generated.
 	Wrapper func(lang core.Language, path, code string) string
-	// Stub is what a model is told of a tool as the project wants it; nil: as it is made.
+	// Stub renders a tool's description for a model with the project's template. If nil, the description is used as
+	// generated.
 	Stub func(lang core.Language, t *core.Tool, name, definition string, full bool) string
 	// Recorder keeps what happens; nil: nothing is recorded.
 	Recorder core.Recorder
-	// Watch judges what happens by what is usual; nil: nobody does.
+	// Watch detects anomalies. If nil, nothing is checked.
 	Watch Watch
-	// Tracer is told what takes how long; nil: nobody is.
+	// Tracer receives the duration of steps. It may be nil.
 	Tracer core.Tracer
-	// Describer puts results into words; nil: Retort's own sentence is all there is.
+	// Describer describes results in words. If nil, summaries contain only Retort's own sentence.
 	Describer Describer
-	// Memory is the budget for results; nil: they are not counted.
+	// Memory bounds the memory for results. If nil, results are not counted.
 	Memory core.Memory
 	// RestoreToModel lets a person give the model the values behind tokens.
 	RestoreToModel bool
@@ -124,12 +125,10 @@ type Pipeline struct {
 	ShowInForms bool
 }
 
-// patience is how long a program or call that names something unknown waits for
-// servers that have not said yet what they have.
+// patience bounds how long a program or call with an unknown name waits for servers that have not listed their tools.
 const patience = 10 * time.Second
 
-// Toolset is what the policy lets be seen. Searching, describing, checking and
-// calling go by nothing else.
+// Toolset returns the tools that the policy shows. Searching, describing, checking and calling all use it.
 func (p *Pipeline) Toolset() *core.Toolset { return p.Policy.Toolset(p.Tools.Toolset()) }
 
 // forNewExecution returns the pipeline for an execution that begins now: what the policy allows it later can only
@@ -140,8 +139,8 @@ func (p *Pipeline) forNewExecution() *Pipeline {
 	return &lane
 }
 
-// Execute runs one program, whatever becomes of it. If it waits for a person and
-// the channel of ctx can't ask one, it goes on waiting, and the Outcome is pending.
+// Execute runs one program and always returns an Outcome. If the program waits for a person and the channel of ctx
+// cannot ask one, it keeps waiting and the Outcome is pending.
 func (p *Pipeline) Execute(ctx context.Context, req core.Request) core.Outcome {
 	refused, asks := p.exceeds(req), req.Limits.Timeout
 	p, req = p.forNewExecution(), p.complete(req)
@@ -170,7 +169,7 @@ func (p *Pipeline) execute(ctx context.Context, req core.Request, f *flight) cor
 	return p.perform(ctx, req, f, nil)
 }
 
-// perform runs a program; plan, unless it is nil, is what its effects are held against.
+// perform runs a program. If plan is not nil, the program's effects are checked against it.
 func (p *Pipeline) perform(ctx context.Context, req core.Request, f *flight, plan *plan) core.Outcome {
 	ctx, free := p.claiming(ctx, req)
 	defer free()
@@ -228,8 +227,8 @@ func (p *Pipeline) perform(ctx context.Context, req core.Request, f *flight, pla
 	return x.close(x.describe(ctx, o))
 }
 
-// judge is what the gate says. What a program names that is not known may be of a server
-// that has not said yet what it has.
+// judge checks the program. If it names something unknown, judge waits for servers that have not listed their tools
+// and checks again.
 func (x *execution) judge(ctx context.Context, req core.Request) (check.Verdict, *core.Error) {
 	p := x.pipeline
 	inside, judged := x.flight.record.step(ctx, core.StepGate, x.flight.record.event(core.EventVerdict))
@@ -286,7 +285,7 @@ func (p *Pipeline) call(ctx context.Context, req core.Request, name string, argu
 	return x.close(x.describe(ctx, report.Make(sandbox.Report{Status: core.StatusOK, Value: result.Value}, x.reporting())))
 }
 
-// claiming returns a context in which what an execution holds counts, until free is called.
+// claiming returns a context in which the execution's memory is counted until free is called.
 func (p *Pipeline) claiming(ctx context.Context, req core.Request) (_ context.Context, free func()) {
 	if p.Memory == nil {
 		return ctx, func() {}
@@ -306,7 +305,7 @@ func (p *Pipeline) admit(ctx context.Context, n int) error {
 	return nil
 }
 
-// execution is one request on its way.
+// execution holds the state of one request while it runs.
 type execution struct {
 	pipeline  *Pipeline
 	req       core.Request // complete
@@ -361,8 +360,7 @@ func (p *Pipeline) open(req core.Request, f *flight, plan *plan) (*execution, er
 	return x, nil
 }
 
-// own is the name under which files and state of a session are kept: sessions of one
-// principal are none of another's.
+// own returns the name under which a session's files and state are stored. Each principal has separate sessions.
 func (p *Pipeline) own(session string) string {
 	if principal := p.Policy.Principal(); principal != "" {
 		return redact.SessionName(principal, session)
@@ -370,8 +368,8 @@ func (p *Pipeline) own(session string) string {
 	return session
 }
 
-// Account is the name under which the ledger has a session. Only whoever sits at the machine
-// has an account of all, which is "".
+// Account returns the name under which tokens of a session are counted. Only the person at the machine has an account
+// of all sessions, which is "".
 func (p *Pipeline) Account(session string) string {
 	if p.Policy.Principal() == "" {
 		return session
@@ -379,14 +377,14 @@ func (p *Pipeline) Account(session string) string {
 	return p.own(cmp.Or(session, "default"))
 }
 
-// scope is whose answers may be given again in a session.
+// scope returns the scope within which cached answers of a session may be reused.
 func (p *Pipeline) scope(session string) string {
 	return p.Policy.Version() + "\x00" + redact.SessionName(p.Policy.Principal(), session)
 }
 
 func (x *execution) rehearses() bool { return x.plan != nil && x.plan.rehearsal }
 
-// scene is the files that the program sees.
+// scene returns the files that the program sees.
 func (x *execution) scene() *workspace.Workspace {
 	if x.draft != nil {
 		return x.draft
@@ -394,8 +392,8 @@ func (x *execution) scene() *workspace.Workspace {
 	return x.files
 }
 
-// seesMore waits for servers of which nothing is known, and reports whether the
-// execution can see other tools now than before.
+// seesMore waits for servers that have not listed their tools, and reports whether the execution then sees other
+// tools.
 func (x *execution) seesMore(ctx context.Context) bool {
 	x.pipeline.Tools.Wait(ctx, patience)
 	now := x.visible()
@@ -412,7 +410,7 @@ func (x *execution) see(tools *core.Toolset) {
 	x.host, x.tally = x.pipeline.Relay.Open(x.relaying(tools))
 }
 
-// relaying is what the relay needs to know to make calls of these tools.
+// relaying returns what the relay needs to make calls of these tools.
 func (x *execution) relaying(tools *core.Toolset) relay.Execution {
 	r := relay.Execution{
 		ID: x.req.ID, Caller: x.caller(), Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
@@ -433,12 +431,12 @@ func (x *execution) relaying(tools *core.Toolset) relay.Execution {
 	return r
 }
 
-// caller is on whose behalf the calls of the execution are made.
+// caller returns the Caller of the execution's calls.
 func (x *execution) caller() core.Caller {
 	return core.Caller{Principal: x.pipeline.Policy.Principal(), Session: x.req.Session}
 }
 
-// filing is a workspace as the relay asks for it.
+// filing adapts a workspace to the relay's interface.
 type filing struct{ *workspace.Workspace }
 
 func (f filing) Create(ctx context.Context, suffix string) (relay.Incoming, error) {
@@ -449,8 +447,7 @@ func (f filing) Create(ctx context.Context, suffix string) (relay.Incoming, erro
 	return in, nil
 }
 
-// complete fills in what a request leaves open. A request can only ask for
-// less than the configured limits.
+// complete fills in the request's missing values. A request may only lower the configured limits.
 func (p *Pipeline) complete(req core.Request) core.Request {
 	if req.ID == "" {
 		req.ID = strings.ToLower(rand.Text()[:13])
@@ -489,7 +486,7 @@ func (x *execution) end(r sandbox.Report) core.Outcome {
 	return x.close(report.Make(r, x.reporting()))
 }
 
-// reporting is how the execution is reported.
+// reporting returns the options for the execution's report.
 func (x *execution) reporting() report.Options {
 	o := report.Options{ID: x.req.ID, MaxTokens: x.pipeline.MaxTokens, Language: x.req.Language}
 	if x.files != nil {
@@ -501,7 +498,7 @@ func (x *execution) reporting() report.Options {
 	return o
 }
 
-// statusOf is how an execution ends that fails outside of its sandbox.
+// statusOf returns the status of an execution that failed outside of its sandbox.
 func statusOf(e *core.Error) core.Status {
 	switch e.Kind {
 	case core.KindInvalidArguments, core.KindToolNotFound, core.KindSandboxUnavailable:
@@ -516,7 +513,7 @@ func statusOf(e *core.Error) core.Status {
 	return core.StatusError
 }
 
-// close settles the account. Everything that ends an execution comes here.
+// close completes the Outcome's statistics. Every way to end an execution goes through it.
 func (x *execution) close(o core.Outcome) core.Outcome {
 	if x.tally != nil {
 		o.Stats.ToolCalls, o.Stats.Tools = x.tally.Counts()

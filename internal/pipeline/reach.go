@@ -7,7 +7,7 @@ import (
 	"retort/internal/policy"
 )
 
-// reach is the network of programs as a View allows it. It is safe for concurrent use.
+// reach holds the network that a View's policy allows programs. It is safe for concurrent use.
 type reach struct {
 	whole *egress.Network
 	view  *policy.View

@@ -35,8 +35,7 @@ func (p *Pipeline) noted(kind core.EventKind, session, status string, facts map[
 	return r.add(e, false)
 }
 
-// Looked records that somebody looked for tools, or at the definitions of some; query is
-// what they asked, or the names.
+// Looked records a search for tools or a request for definitions. query is the question or the names.
 func (p *Pipeline) Looked(how, query string, found int) *core.Error {
 	return p.noted(core.EventSearch, "", how, map[string]any{"found": found}, asked{Name: query})
 }
@@ -46,7 +45,7 @@ func (p *Pipeline) Changed(skill, how string) *core.Error {
 	return p.noted(core.EventSkill, "", how, map[string]any{"skill": skill}, asked{})
 }
 
-// record is the entries of one execution. Without a recorder it keeps nothing.
+// record writes the audit log entries of one execution. Without a recorder it does nothing.
 type record struct {
 	to      core.Recorder
 	tracer  core.Tracer
@@ -65,11 +64,11 @@ type record struct {
 	tokens    tokenRun
 }
 
-// maxRefusals bounds the refused calls of which each has an entry; they cost a program nothing.
+// maxRefusals bounds the refused calls that get an entry each, because a program can cause them at no cost.
 const maxRefusals = 100
 
-// begin records that an execution was asked for, while the program is looked at. body is what
-// it is, not hidden yet. If that can't be recorded, no other entry can.
+// begin records the request for an execution while the program is checked. body is not hidden yet. If recording
+// fails, so do all later entries.
 func (p *Pipeline) begin(req core.Request, what map[string]any, body asked) *record {
 	r := &record{to: p.Recorder, tracer: p.Tracer, began: time.Now(), begun: make(chan struct{})}
 	r.about = core.Event{Execution: req.ID, Session: req.Session, Principal: p.Policy.Principal(), Client: req.Client}
@@ -115,7 +114,7 @@ func (p *Pipeline) requested(r *record, req core.Request, what map[string]any, b
 	return r.to.Record(e, false)
 }
 
-// asked is the body of a request.
+// asked holds the body of a request's entry.
 type asked struct {
 	Code      string          `json:"code,omitempty"`
 	Name      string          `json:"name,omitempty"`
@@ -138,7 +137,7 @@ func (r *record) add(e core.Event, durable bool) *core.Error {
 	return r.to.Record(e, durable)
 }
 
-// text is a text as it may be recorded.
+// text returns a text as it may be recorded.
 func (r *record) text(s string) string {
 	_ = r.ready() // the screen is there
 	return r.hidden(s)
@@ -154,7 +153,7 @@ func (r *record) hidden(s string) string {
 	return r.screen.Text(s)
 }
 
-// json is the same for JSON.
+// json returns JSON as it may be recorded.
 func (r *record) json(raw json.RawMessage) json.RawMessage {
 	_ = r.ready()
 	return r.masked(raw)
@@ -182,7 +181,7 @@ func bodyOf(v any) json.RawMessage {
 	return body
 }
 
-// said is the body of what went wrong, or of what came back.
+// said holds the body of an entry about an error or a result.
 type said struct {
 	Error     string          `json:"error,omitempty"`
 	Reasons   []string        `json:"reasons,omitempty"`
@@ -191,8 +190,8 @@ type said struct {
 	Output    string          `json:"output,omitempty"`
 }
 
-// maxOutput bounds the result and the console output that an entry has in its body, in bytes each. What is larger is
-// left out whole: of a part, what is personal might not be recognised.
+// maxOutput bounds, in bytes each, the result and the console output in an entry's body. Larger ones are left out
+// completely, because personal data might not be recognized in a part.
 const maxOutput = 64 << 10
 
 // verdict records what the gate said.
@@ -239,11 +238,11 @@ const maxReach = 50
 
 func first(names []string, n int) []string { return names[:min(n, len(names))] }
 
-// approvedBy says who has approved a call that may have effects.
+// approvedBy returns who approved a call that may have effects.
 var approvedBy = map[bool]string{true: "person", false: "automatic"}
 
-// call records a call: one that may have effects before it leaves, one that reads when it
-// has come back.
+// call records a call. A call that may have effects is recorded before it is sent, a call that reads after it has
+// returned.
 func (r *record) call(t *core.Tool, c core.Call, d policy.Decision) (came func(core.Result, error), refused *core.Error) {
 	if r.to == nil {
 		return func(core.Result, error) {}, nil
@@ -301,7 +300,7 @@ func merged(body json.RawMessage, s said) json.RawMessage {
 	return body
 }
 
-// saw counts what is personal in what the servers answered.
+// saw counts the personal data in answers of servers.
 func (r *record) saw(found redact.Counts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -369,7 +368,7 @@ func (r *record) end(o core.Outcome) core.Outcome {
 	return o
 }
 
-// ended is how an execution ended, without a value of it.
+// ended returns the entry for the end of an execution. It contains no values.
 func (r *record) ended(o core.Outcome) core.Event {
 	e := r.event(core.EventEnd)
 	e.Status, e.Risk, e.Tokens, e.Duration, e.Bytes = string(o.Status), o.Stats.Risk, o.Stats.Tokens, time.Since(r.began), int64(len(o.Result))

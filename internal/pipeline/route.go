@@ -7,22 +7,21 @@ import (
 	"retort/internal/sandbox"
 )
 
-// Routing says how strong a sandbox has to be. The zero Routing asks for nothing: the
-// sandbox is the configured one.
+// Routing selects how strong a sandbox must be. The zero Routing accepts the configured one.
 type Routing struct {
 	ByRisk bool        // sandboxMode: auto
 	Level  rules.Level // securityLevel
 	Least  int         // the strength that securityLevel asks for beside that of Level; 0 is none
 }
 
-// What the words of the settings ask for: by the risk of a program, and whatever its
-// risk is. The stronger of both counts.
+// Sandbox strengths that the settings ask for: by the risk of a program, and for every program. The stronger one
+// applies.
 var (
 	byRisk  = map[rules.RiskLevel]int{rules.RiskHigh: sandbox.Container, rules.RiskCritical: sandbox.Machine}
 	byLevel = map[rules.Level]int{rules.Strict: sandbox.Container, rules.Maximum: sandbox.UserKernel}
 )
 
-// floor is what a program needs at least, and why in words.
+// floor returns the strength a program needs at least, and the reason for it.
 func (r Routing) floor(risk rules.Risk) sandbox.Floor {
 	if !r.ByRisk {
 		return sandbox.Floor{}

@@ -26,12 +26,12 @@ const (
 
 	defaultDefinitionTokens = 4000
 
-	// searchPatience is how long a search waits for servers of which nothing is
-	// known; what is missing then is said.
+	// searchPatience bounds how long a search waits for servers that have not listed their tools. Servers that are
+	// still missing then are named.
 	searchPatience = 3 * time.Second
 )
 
-// Search finds tools and says as much of each as the query asks for.
+// Search finds tools and describes each in the detail that the query asks for.
 func (p *Pipeline) Search(ctx context.Context, q core.Query) (core.Found, error) {
 	q.Limit = min(max(q.Limit, 0), maxHits)
 	if q.Limit == 0 {
@@ -79,7 +79,7 @@ func (p *Pipeline) describe(tools *core.Toolset, t *core.Tool, q core.Query) cor
 	return f
 }
 
-// stub is the definition of a tool in the project's words.
+// stub returns a tool's definition, rendered with the project's template.
 func (p *Pipeline) stub(tools *core.Toolset, t *core.Tool, lang core.Language, detail bindings.Detail) string {
 	definition := bindings.Stub(tools, t, lang, detail)
 	if most := cmp.Or(p.DefinitionTokens, defaultDefinitionTokens); len(definition) > most { // no text has more tokens than bytes
@@ -93,7 +93,7 @@ func (p *Pipeline) stub(tools *core.Toolset, t *core.Tool, lang core.Language, d
 	return p.Stub(lang, t, bindings.Stub(tools, t, lang, bindings.Name), definition, detail == bindings.Full)
 }
 
-// abridged is the signature of a tool in the place of a definition that has too many tokens.
+// abridged returns a tool's signature for use instead of a definition with too many tokens.
 func abridged(signature string, lang core.Language, most int) string {
 	return ledger.Prefix(signature, most) + fmt.Sprintf("\n%s the whole definition has more than %d tokens (results.definitionTokens); the tool's file below servers/ has it\n", commentOf(lang), most)
 }
@@ -139,8 +139,8 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, category string
 	return definitions, nil
 }
 
-// uncallable refuses a program that names a tool of which only a definition is known. A program that computes what it
-// calls is refused when it makes the call.
+// uncallable refuses a program that names a tool which has only a definition. A program that computes tool names is
+// refused when it makes such a call.
 func uncallable(tools *core.Toolset, v check.Verdict) *core.Error {
 	if v.Unknown {
 		return nil
@@ -153,7 +153,7 @@ func uncallable(tools *core.Toolset, v check.Verdict) *core.Error {
 	return nil
 }
 
-// functions are the engine's own functions that programs can call.
+// functions returns the engine's own functions that programs can call.
 func (p *Pipeline) functions(x *execution) map[string]relay.Function {
 	tree := workspace.Tree{Workspace: x.scene(), Folders: map[string]workspace.Folder{"servers": wrappers(x), "skills": x.skillFolder()}, May: x.restricted()}
 	own := map[string]relay.Function{
@@ -182,7 +182,7 @@ func (p *Pipeline) functions(x *execution) map[string]relay.Function {
 	return own
 }
 
-// wrappers is the read-only folder servers/ as this execution's language sees it.
+// wrappers returns the read-only folder servers/ in this execution's language.
 func wrappers(x *execution) workspace.Folder {
 	const root = "servers/"
 	tools := sync.OnceValue(func() *core.Toolset { // the first to look waits for servers that have not listed their tools yet

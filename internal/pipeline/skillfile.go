@@ -18,7 +18,8 @@ import (
 // maxSkillWrites bounds how often one program may write skills: each one is checked like a program.
 const maxSkillWrites = 20
 
-// skillFiles are the files below skills/ that a program writes. Each is saved as a skill, with the checks of save_skill.
+// skillFiles handles the files below skills/ that a program writes. Each is saved as a skill, with the checks of
+// save_skill.
 type skillFiles struct {
 	x *execution
 
@@ -28,8 +29,8 @@ type skillFiles struct {
 	writes int
 }
 
-// skillFile returns the name and the language of the skill that a path below skills/ is the code of: NAME.ts, NAME.js,
-// NAME.py, or the file of its folder, such as NAME/skill.ts.
+// skillFile returns the name and language of the skill whose code a path below skills/ contains: NAME.ts, NAME.js,
+// NAME.py, or a file in its folder, such as NAME/skill.ts.
 func skillFile(name string) (skill string, lang core.Language, ok bool) {
 	languages := map[string]core.Language{".ts": core.TypeScript, ".js": core.TypeScript, ".mjs": core.TypeScript, ".py": core.Python}
 	lang, ok = languages[path.Ext(name)]
@@ -40,8 +41,8 @@ func skillFile(name string) (skill string, lang core.Language, ok bool) {
 	return strings.ReplaceAll(skill, "_", "-"), lang, ok
 }
 
-// write saves what a program writes to a file below skills/. An empty file is only begun: Python's open and Node's write
-// nothing at first. What is appended to it counts as one text with what came before.
+// write saves a file that a program writes below skills/. An empty file is not saved yet, because open in Python and
+// Node first writes nothing. Appended data is joined with what was written before.
 func (s *skillFiles) write(ctx context.Context, name, shown string, data []byte, appends bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,8 +86,8 @@ func (s *skillFiles) add(ctx context.Context, name string, data []byte, appends 
 	return s.save(ctx, core.SkillDraft{Name: skill, Language: lang, Code: code})
 }
 
-// permitted refuses what may not write all of the workspace: neither a level nor a request that narrows the files of a
-// program can mean that it writes skills.
+// permitted refuses programs that may not write to the whole workspace. A policy level or a request that narrows a
+// program's files does not allow it to write skills.
 func (s *skillFiles) permitted() *core.Error {
 	if rule := s.x.pipeline.Policy.ReadOnly(); rule != "" {
 		return core.Errorf(core.KindPolicy, "skills.write", "skills cannot be saved: %s", rule)
@@ -97,8 +98,8 @@ func (s *skillFiles) permitted() *core.Error {
 	return nil
 }
 
-// save does what Pipeline.saveSkill does for a request of its own. The description is the first line of the first
-// comment; what is known of a skill that is there already is kept.
+// save saves a draft as Pipeline.saveSkill does for a request. The description is the first line of the first
+// comment. Other properties of an existing skill are kept.
 func (s *skillFiles) save(ctx context.Context, d core.SkillDraft) *core.Error {
 	p := s.x.pipeline
 	if !utf8.ValidString(d.Code) {
@@ -148,9 +149,9 @@ func (s *skillFiles) existing(name string) (*skills.Skill, *core.Error) {
 	return nil, refused
 }
 
-// approve asks a person where save_skill would. A program is asked about in two more cases, which count as a high risk:
-// when it replaces a skill that it has not saved itself, and when the code is not in its own text, since then it may come
-// from the answer of a server.
+// approve asks for approval where save_skill would. Two more cases count as high risk: the program replaces a skill
+// that it has not saved itself, or the code is not contained in the program's own text and so may come from a
+// server's answer.
 func (s *skillFiles) approve(ctx context.Context, d core.SkillDraft, old *skills.Skill) *core.Error {
 	p := s.x.pipeline
 	rule := p.aboutLevel(rules.RiskMedium)
@@ -180,14 +181,14 @@ func reasonFor(name string, replaces, computed bool) string {
 	return "the program computes the code of the skill " + name
 }
 
-// writtenIn reports whether the code of a skill stands in the text of a program. Space and the signs that a string
-// literal adds do not count.
+// writtenIn reports whether a skill's code is contained in a program's text. White space and the characters that a
+// string literal adds are ignored.
 func writtenIn(program, code string) bool {
 	bare := strings.NewReplacer(`\n`, "", `\t`, "", `\r`, "", `\`, "", " ", "", "\n", "", "\t", "", "\r", "")
 	return strings.Contains(bare.Replace(program), bare.Replace(code))
 }
 
-// keep saves the draft, unless somebody else has changed the skill since old was read.
+// keep saves the draft unless the skill was changed after old was read.
 func (s *skillFiles) keep(draft skills.Draft, old *skills.Skill) *core.Error {
 	before := ""
 	if old != nil {

@@ -16,7 +16,7 @@ import (
 	"retort/internal/workspace"
 )
 
-// library is the skills as one execution imports them: with tokens for what is sealed.
+// library provides the skills that one execution imports, with tokens in place of sealed data.
 type library struct{ *execution }
 
 func (l library) Skill(name string, lang core.Language) (core.Skill, *core.Error) {
@@ -133,8 +133,8 @@ func (p *Pipeline) saveInstructions(ctx context.Context, req core.Request, f *fl
 	return core.SavedSkill{Name: d.Name, Path: "skills/" + d.Name + "/SKILL.md", Version: saved.Version, Unchanged: saved.Unchanged, Use: skills.Import(skill, nil)}, nil
 }
 
-// foreign refuses a skill with a secret in its code, and one with a token: in another session
-// it stands for somebody else.
+// foreign refuses a skill whose code contains a secret or a token. In another session, a token would stand for
+// another value.
 func (p *Pipeline) foreign(s core.Skill) *core.Error {
 	if code := []byte(s.Code); p.Secrets != nil && !bytes.Equal(p.Secrets.Mask(code), code) {
 		return core.Errorf(core.KindPolicy, "skills", "the skill has a secret of the configuration in it, and skills are kept as they are").
@@ -184,7 +184,7 @@ func (p *Pipeline) prose(text string) (string, []string) {
 	return p.Prose(text)
 }
 
-// examine checks a skill, once more if that may be needed when more servers are known.
+// examine checks a skill, and checks it again once more servers are known if that may help.
 func (p *Pipeline) examine(ctx context.Context, skill core.Skill) (check.Examined, *core.Toolset, *core.Error) {
 	tools := p.Toolset()
 	examined, refused := p.Gate.Examine(ctx, skill, tools, p.Skills)
@@ -199,8 +199,7 @@ func (p *Pipeline) examine(ctx context.Context, skill core.Skill) (check.Examine
 	return examined, tools, refused
 }
 
-// approveSkill asks a person, if they are asked about what changes something: a skill
-// is there for programs of other sessions.
+// approveSkill asks for approval if changes need one, because a skill is available to programs of other sessions.
 func (p *Pipeline) approveSkill(ctx context.Context, req core.Request, d core.SkillDraft) *core.Error {
 	rule := p.aboutLevel(rules.RiskMedium)
 	if rule == "" {
@@ -216,7 +215,7 @@ func (p *Pipeline) approveSkill(ctx context.Context, req core.Request, d core.Sk
 	})
 }
 
-// described is a function as SKILL.md tells of it.
+// described returns a function as SKILL.md describes it.
 func described(f source.Function, lang core.Language) skills.Function {
 	var params, required, properties []string
 	for _, p := range f.Params {
@@ -246,7 +245,7 @@ func described(f source.Function, lang core.Language) skills.Function {
 	return d
 }
 
-// paramText is a parameter as it is written.
+// paramText returns a parameter as source text.
 func paramText(p source.Param, lang core.Language) string {
 	switch {
 	case lang == core.Python && p.Rest:
@@ -265,7 +264,7 @@ func paramText(p source.Param, lang core.Language) string {
 	return p.Name + typed(": ", p.Type)
 }
 
-// isObject says that a schema is that of an object whose members are known.
+// isObject reports whether a schema describes an object with known members.
 func isObject(schema string) bool {
 	var s struct {
 		Type       string
@@ -281,7 +280,7 @@ func typed(before, t string) string {
 	return before + strings.Join(strings.Fields(t), " ")
 }
 
-// SkillFunctions are the functions that a skill exports, whatever SKILL.md says of them.
+// SkillFunctions returns the functions that a skill's code exports, regardless of SKILL.md.
 func (p *Pipeline) SkillFunctions(ctx context.Context, s skills.Skill) ([]skills.Function, *core.Error) {
 	if s.Language == "" {
 		return nil, core.Errorf(core.KindInvalidArguments, "skills.run", "the skill %s is instructions and has no functions", s.Name).WithHint("load_skill reads it")
@@ -297,7 +296,7 @@ func (p *Pipeline) SkillFunctions(ctx context.Context, s skills.Skill) ([]skills
 	return list, nil
 }
 
-// ShowSkill tells all of a skill, as it is or was in a version: to a person.
+// ShowSkill returns all details of a skill, current or of a version, for a person.
 func (p *Pipeline) ShowSkill(name, version string) (core.LoadedSkill, *core.Error) {
 	s, refused := p.Skills.Get(strings.ReplaceAll(name, "_", "-"), version)
 	if refused != nil {
@@ -312,7 +311,7 @@ func (p *Pipeline) ShowSkill(name, version string) (core.LoadedSkill, *core.Erro
 	return l, nil
 }
 
-// LoadSkill tells the same to a model.
+// LoadSkill returns all details of a skill, current or of a version, for a model.
 func (p *Pipeline) LoadSkill(name, version, session string) (core.LoadedSkill, *core.Error) {
 	l, refused := p.ShowSkill(name, version)
 	if refused != nil {
@@ -342,8 +341,8 @@ func (p *Pipeline) loadSkill(x *execution, raw json.RawMessage) (any, error) {
 	return l, nil
 }
 
-// ListSkills lists the skills that fit a question and have all these tags, the best
-// first; all by name if there is no question.
+// ListSkills lists the skills that match a question and have all these tags, best first. Without a question it
+// returns all of them by name.
 func (p *Pipeline) ListSkills(query string, tags []string, session string) ([]core.SkillInfo, *core.Error) {
 	open, err := p.screened(session)
 	if err != nil {
@@ -381,7 +380,7 @@ func (p *Pipeline) infoOf(s skills.Skill) core.SkillInfo {
 	return info
 }
 
-// doubts are what somebody who uses a skill should know first.
+// doubts returns warnings that a user of the skill should see first.
 func (p *Pipeline) doubts(s skills.Skill) []string {
 	var said []string
 	if s.Edited {
@@ -396,7 +395,7 @@ func (p *Pipeline) doubts(s skills.Skill) []string {
 	return append(said, p.drift(s)...)
 }
 
-// drift says which tools of a skill are not as they were when it was saved.
+// drift lists the tools of a skill that have changed since it was saved.
 func (p *Pipeline) drift(s skills.Skill) []string {
 	tools, whole := p.Toolset(), p.Tools.Toolset()
 	pending := p.Tools.Pending()

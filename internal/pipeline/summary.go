@@ -17,9 +17,9 @@ import (
 	"retort/internal/policy"
 )
 
-// Describer puts a result into words, as a model does.
+// Describer describes a result in words. A model usually does this.
 type Describer interface {
-	// Name names who would describe a result for a request with this context; "" if nobody does.
+	// Name names the model that would describe a result for this context, or returns "".
 	Name(ctx context.Context) string
 	// Describe returns a sentence about data, which has no personal values and no secrets any more.
 	Describe(ctx context.Context, data string) (string, *core.Error)
@@ -33,7 +33,7 @@ const (
 	maxChanged   = 3 // tools that a summary names
 )
 
-// changes is what an execution has changed, as far as a summary tells it.
+// changes collects what an execution has changed, for its summary.
 type changes struct {
 	files atomic.Bool
 
@@ -42,7 +42,7 @@ type changes struct {
 	words string         // of a Describer, about the result
 }
 
-// call takes note of a call that leaves.
+// call notes a call that is sent.
 func (c *changes) call(tools *core.Toolset, t *core.Tool, d policy.Decision) {
 	if d.Effect.Kind == core.EffectRead {
 		return
@@ -55,7 +55,7 @@ func (c *changes) call(tools *core.Toolset, t *core.Tool, d policy.Decision) {
 	c.calls[tools.Qualified(t)]++
 }
 
-// writing has it noted that a function of the program that writes files was called with success.
+// writing wraps a function that writes files so that successful calls are noted.
 func (c *changes) writing(f relay.Function) relay.Function {
 	return func(ctx context.Context, raw json.RawMessage) (any, error) {
 		answer, err := f(ctx, raw)
@@ -66,7 +66,7 @@ func (c *changes) writing(f relay.Function) relay.Function {
 	}
 }
 
-// effects says in words which calls may have changed something; "" if none.
+// effects describes the calls that may have changed something, or returns "".
 func (c *changes) effects() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,13 +86,13 @@ func (c *changes) effects() string {
 	return fmt.Sprintf("%d with effects (%s%s)", total, strings.Join(names, ", "), more)
 }
 
-// endings say how a program has ended that is not ok.
+// endings maps statuses other than ok to a description of how the program ended.
 var endings = map[core.Status]string{
 	core.StatusDenied: "was refused", core.StatusTimeout: "ran out of time", core.StatusMemoryLimit: "ran out of memory", core.StatusOutputLimit: "printed too much",
 	core.StatusCallLimit: "made too many tool calls", core.StatusCancelled: "was cancelled",
 }
 
-// summary says in a sentence what ran, what it changed and how much came back. Nothing in it is a value.
+// summary describes in one sentence what ran, what it changed and how much it returned. It contains no values.
 func (x *execution) summary(o core.Outcome) string {
 	if x.exact != nil {
 		return ""
@@ -129,7 +129,7 @@ func (x *execution) summary(o core.Outcome) string {
 	return b.String() + x.changes.words
 }
 
-// called says how many calls were made; nothing of a call without a program that has no effects.
+// called describes how many calls were made. It returns "" for a single call that only reads.
 func (x *execution) called(o core.Outcome) string {
 	effects := x.changes.effects()
 	if x.req.Code == "" {
@@ -151,7 +151,7 @@ func (x *execution) called(o core.Outcome) string {
 	return s
 }
 
-// amount says how much came back.
+// amount describes how much was returned.
 func amount(o core.Outcome) string {
 	for _, f := range o.Artifacts {
 		if len(o.Result) == 0 && strings.HasPrefix(f.Path, "results/"+o.ExecutionID+".") && !strings.HasSuffix(f.Path, ".output.txt") {
@@ -161,7 +161,7 @@ func amount(o core.Outcome) string {
 	return shapeOf(o.Result)
 }
 
-// shapeOf says what a value is, without a part of it.
+// shapeOf describes a value without showing any part of it.
 func shapeOf(value json.RawMessage) string {
 	var list []json.RawMessage
 	var object map[string]json.RawMessage
@@ -188,8 +188,8 @@ func counted(what string, n int, unit string) string {
 	return fmt.Sprintf("%s %d %s", what, n, unit)
 }
 
-// describe has a Describer put the result into words, if there is one. What it is sent is hidden and masked first,
-// and so are its words. They are quoted: whoever reads the summary is told that they are data.
+// describe lets the Describer, if there is one, describe the result. What it is sent and what it returns is hidden
+// and masked. Its text is quoted, so that readers of the summary know that it is data.
 func (x *execution) describe(ctx context.Context, o core.Outcome) core.Outcome {
 	d := x.pipeline.Describer
 	if d == nil || o.Status != core.StatusOK || x.exact != nil || x.rehearses() || len(o.Result) == 0 && o.Output == "" && len(o.Artifacts) == 0 {
@@ -212,7 +212,7 @@ func (x *execution) describe(ctx context.Context, o core.Outcome) core.Outcome {
 	return o
 }
 
-// worded asks a Describer, and returns its words as one bounded line without instructions.
+// worded asks a Describer and returns its text as one bounded line without instructions.
 func (x *execution) worded(ctx context.Context, d Describer, name string, o core.Outcome) (string, *core.Error) {
 	data, refused := x.describable(o)
 	if refused != nil {
@@ -239,7 +239,7 @@ func (x *execution) worded(ctx context.Context, d Describer, name string, o core
 	return core.LegibleLine(cutTo(said, maxSaid)), nil
 }
 
-// describable is what a Describer is sent of an Outcome: as much of it as a model may see, as JSON.
+// describable returns what a Describer is sent of an Outcome: as much as a model may see, as JSON.
 func (x *execution) describable(o core.Outcome) (string, *core.Error) {
 	hidden := x.hidden(o)
 	if hidden.Error != nil {

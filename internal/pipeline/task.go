@@ -13,8 +13,8 @@ import (
 	"retort/internal/policy"
 )
 
-// visible is what the execution may see now: of what the policy lets be seen, the tools that its request is
-// narrowed to.
+// visible returns the tools that the execution may see now: those that the policy shows, narrowed to those that the
+// request names.
 func (x *execution) visible() *core.Toolset {
 	now := x.pipeline.Toolset()
 	if x.req.Only == nil {
@@ -27,7 +27,7 @@ func (x *execution) visible() *core.Toolset {
 	return narrowed(now, x.req.Only)
 }
 
-// narrowed is a toolset with these tools alone.
+// narrowed returns a toolset with only these tools.
 func narrowed(tools *core.Toolset, only []string) *core.Toolset {
 	kept := map[*core.Tool]bool{}
 	for _, name := range only {
@@ -47,14 +47,14 @@ func narrowed(tools *core.Toolset, only []string) *core.Toolset {
 // maxBefore bounds the earlier calls that a person is shown.
 const maxBefore = 5
 
-// again is why a person is asked before something is done that an earlier program of the task has done.
+// again says why approval is needed for something that an earlier program of the task has already done.
 type again struct {
 	rule   string
 	how    core.Repeats
 	before []string
 }
 
-// made is a call as it is kept of what a task has done.
+// made returns a call in the form that is stored for its task.
 func (x *execution) made(t *core.Tool, c core.Call) core.Made {
 	return core.Made{Execution: x.req.ID, Server: t.Server, Tool: t.Name, Key: core.KeyOf(canonjson.OrRaw(c.Arguments))}
 }
@@ -81,7 +81,7 @@ func (x *execution) repeats(t *core.Tool, c core.Call) again {
 	return a
 }
 
-// makes keeps a call with effects that leaves.
+// makes stores a call with effects, for the task, when it is sent.
 func (x *execution) makes(t *core.Tool, c core.Call, d policy.Decision, answered func(core.Result, error)) func(core.Result, error) {
 	if x.req.Effects == nil || d.Effect.Kind == core.EffectRead {
 		return answered
@@ -95,8 +95,8 @@ func (x *execution) makes(t *core.Tool, c core.Call, d policy.Decision, answered
 	}
 }
 
-// Offer returns what a model needs to know of these tools, in one line each or in full. The name of a server means
-// all of its tools. A name that means nothing is an error.
+// Offer returns what a model needs to know about these tools, in one line each or in full. A server's name stands for
+// all its tools. An unknown name is an error.
 func (p *Pipeline) Offer(ctx context.Context, names []string, lang core.Language, full bool) ([]core.Offer, *core.Error) {
 	tools := p.Toolset()
 	missing := func(name string) bool { return len(tools.Meant(name)) == 0 }
@@ -127,7 +127,7 @@ func (p *Pipeline) Offer(ctx context.Context, names []string, lang core.Language
 	return offers, nil
 }
 
-// Judge is what the gate says of a program that is not run.
+// Judge checks a program without running it.
 func (p *Pipeline) Judge(ctx context.Context, req core.Request) *core.Error {
 	req = p.complete(req)
 	tools := p.Toolset()
@@ -138,12 +138,12 @@ func (p *Pipeline) Judge(ctx context.Context, req core.Request) *core.Error {
 	return refused
 }
 
-// Stepped records how far a task is, before it goes there. text is what may be read with the key of the record.
+// Stepped records the step that a task is about to take. text can be read only with the audit log's key.
 func (p *Pipeline) Stepped(session, phase string, facts map[string]any, text string) *core.Error {
 	return p.noted(core.EventTask, session, phase, facts, asked{Name: text})
 }
 
-// Sealed is JSON of a person's as a model may see it.
+// Sealed returns a person's JSON as a model may see it.
 func (p *Pipeline) Sealed(session string, raw json.RawMessage) (json.RawMessage, *core.Error) {
 	open, err := p.screened(session)
 	if err != nil || open == nil || len(raw) == 0 {
@@ -156,13 +156,14 @@ func (p *Pipeline) Sealed(session string, raw json.RawMessage) (json.RawMessage,
 	return out, core.AsError(err)
 }
 
-// Cleaned is a text of a server's without what reads like instructions to a model.
+// Cleaned returns a server's text without content that reads like instructions to a model.
 func (p *Pipeline) Cleaned(text string) string {
 	clean, _ := p.prose(text)
 	return strings.TrimSpace(clean)
 }
 
-// Wrapped is the file of a wrapper, or of a server in Python, as the project wants it. Others are as they are.
+// Wrapped renders a wrapper, or the module of a server in Python, with the project's template. Other files are
+// returned unchanged.
 func (p *Pipeline) Wrapped(lang core.Language, path, code string) string {
 	if p.Wrapper == nil || !strings.HasPrefix(path, "servers/") || strings.HasSuffix(path, "/index.ts") || path == "servers/__init__.py" {
 		return code

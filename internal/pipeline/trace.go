@@ -9,7 +9,7 @@ import (
 	"retort/internal/policy"
 )
 
-// unheard is the end of a step that nobody follows.
+// unheard ends a step that is not traced.
 func unheard(core.Event) {}
 
 // step begins a step of the execution.
@@ -20,7 +20,7 @@ func (r *record) step(ctx context.Context, s core.Step, e core.Event) (context.C
 	return r.tracer.Begin(ctx, s, e)
 }
 
-// requested is what is told of an execution when it begins.
+// requested returns the traced properties of an execution when it begins.
 func (r *record) requested(req core.Request) core.Event {
 	e := r.event(core.EventRequest)
 	if r.tracer != nil && req.Code != "" {
@@ -29,7 +29,7 @@ func (r *record) requested(req core.Request) core.Event {
 	return e
 }
 
-// came is how a step ended that failed with err, or did not.
+// came returns the traced result of a step: err, or success if it is nil.
 func came(err *core.Error) core.Event {
 	if err == nil {
 		return core.Event{Status: "ok"}
@@ -37,7 +37,7 @@ func came(err *core.Error) core.Event {
 	return core.Event{Status: string(err.Kind)}
 }
 
-// goes has a call recorded that leaves, and followed.
+// goes records and traces a call that is sent.
 func (x *execution) goes(ctx context.Context, t *core.Tool, c core.Call, d policy.Decision) (context.Context, func(core.Result, error), *core.Error) {
 	r := x.flight.record
 	answered, refused := x.leaves(t, c, d)
@@ -73,7 +73,7 @@ func (x *execution) watching(c core.Call, d policy.Decision, answered func(core.
 	}
 }
 
-// asks asks a person, or whoever said yes before.
+// asks asks for approval and traces the wait. An earlier approval may cover the question.
 func (x *execution) asks(ctx context.Context, q core.Question) *core.Error {
 	if x.screen != nil {
 		shown := [][]byte{q.Shown}

@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// notes are warnings about an execution, each once. They are safe for concurrent use.
+// notes collects the warnings of an execution, each once. It is safe for concurrent use.
 type notes struct {
 	mu   sync.Mutex
 	said []string
@@ -40,8 +40,8 @@ func (x *execution) vet(ctx context.Context, t *core.Tool) (now *core.Tool, refu
 	return now, refused
 }
 
-// changed is why a person is asked about every call of a tool, "" if it is as it was
-// trusted, or has been trusted since.
+// changed returns why every call of a tool needs approval, or "" if its definition is the trusted one or has been
+// trusted since.
 func (x *execution) changed(t *core.Tool) string {
 	if !t.Asks() {
 		return ""

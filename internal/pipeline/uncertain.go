@@ -15,8 +15,8 @@ const (
 	maxUncertainArguments = 4 << 10 // bytes of the arguments of one of them
 )
 
-// uncertainCalls are the calls of an execution that were sent and may have taken effect although no
-// answer came. It is safe for concurrent use.
+// uncertainCalls collects the calls of an execution that were sent and may have taken effect although no answer came.
+// It is safe for concurrent use.
 type uncertainCalls struct {
 	mu    sync.Mutex
 	calls []core.SentCall

@@ -13,23 +13,23 @@ import (
 	"retort/internal/policy"
 )
 
-// Watch judges what happens by what is usual. What happens it is told by the recorder.
+// Watch detects anomalies. It learns what happens from the recorder.
 type Watch interface {
-	// Judge is about a call with effects that is about to leave. The error refuses it.
+	// Judge judges a call with effects that is about to be sent. The error refuses the call.
 	Judge(ctx context.Context, call core.Event) (Unusual, *core.Error)
-	// Stopped is why an execution may call nothing any more; nil if it may.
+	// Stopped returns why an execution may make no more calls, or nil.
 	Stopped(execution string) *core.Error
-	// Warnings are what the Outcome of an execution warns of, each once.
+	// Warnings returns the anomalies that the Outcome of an execution must mention, each once.
 	Warnings(execution string) []string
 }
 
-// Unusual is why a person is asked about a call; empty if nobody is.
+// Unusual says which anomalies make a call need approval. It is empty if there are none.
 type Unusual struct {
 	Kinds string // with commas
 	Rule  string // in words
 }
 
-// and is a rule with what is unusual.
+// and joins a rule with the description of the anomalies.
 func (u Unusual) and(rule string) string {
 	if u.Rule == "" || rule == "" {
 		return rule + u.Rule
@@ -46,7 +46,7 @@ func (x *execution) unusual(ctx context.Context, t *core.Tool, c core.Call, d po
 	return x.pipeline.Watch.Judge(ctx, e)
 }
 
-// leaves records a call that leaves, unless its execution was stopped.
+// leaves records a call that is sent, unless its execution was stopped.
 func (x *execution) leaves(t *core.Tool, c core.Call, d policy.Decision) (came func(core.Result, error), refused *core.Error) {
 	if w := x.pipeline.Watch; w != nil {
 		if refused := w.Stopped(x.req.ID); refused != nil {
@@ -56,8 +56,7 @@ func (x *execution) leaves(t *core.Tool, c core.Call, d policy.Decision) (came f
 	return x.flight.record.call(t, c, d)
 }
 
-// warned is an Outcome with warnings of what is unusual in its execution, and of tools that
-// it may have missed.
+// warned adds warnings to an Outcome: anomalies of the execution, and tools that it may have missed.
 func (p *Pipeline) warned(o core.Outcome) core.Outcome {
 	if o.Status == core.StatusRejected {
 		for _, w := range p.unlisted() {
@@ -72,7 +71,7 @@ func (p *Pipeline) warned(o core.Outcome) core.Outcome {
 	return o
 }
 
-// calling is an event about a call on its way out.
+// calling returns the entry for a call that is being sent.
 func (r *record) calling(t *core.Tool, c core.Call, d policy.Decision) core.Event {
 	e := r.about
 	e.Kind, e.Server, e.Tool, e.Effect = core.EventCall, t.Server, t.Name, d.Effect.Kind.String()
@@ -85,7 +84,7 @@ func (r *record) calling(t *core.Tool, c core.Call, d policy.Decision) core.Even
 	return e
 }
 
-// tokenRun is how many tokens with numbers one after the other were named in arguments.
+// tokenRun measures the longest run of tokens with consecutive numbers in arguments, which suggests enumeration.
 type tokenRun struct {
 	kind             string
 	number           int

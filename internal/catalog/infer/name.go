@@ -27,7 +27,7 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 func isUpper(c byte) bool  { return 'A' <= c && c <= 'Z' }
 
-// counted lists words that are followed by a number.
+// counted lists words whose number belongs to the name, as in sha256.
 var counted = []string{"sha", "md", "int", "uint", "float", "utf", "base", "iso", "rfc", "aes", "rsa", "h", "x", "p"}
 
 // fewDigits refuses numbers that count things: of three digits and more, but for sha256

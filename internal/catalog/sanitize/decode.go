@@ -23,14 +23,14 @@ const (
 	minReadable = 8  // bytes of decoded text
 )
 
-// view is a text as a reader may come to see it. places has, for each byte, where what stands for
-// it begins in the text that was given, and at last the end of that text.
+// view holds a text as a reader may come to see it. places maps each byte to the offset, in the original text, of
+// what the byte stands for. Its last element is the end of that text.
 type view struct {
 	text   string
 	places []int
 }
 
-// mayBeCoded tells most texts, in one pass, from those that have an escape or may have encoded words.
+// mayBeCoded reports, in one pass, whether a text contains an escape or may contain encoded words. Most texts do not.
 func mayBeCoded(text string) bool {
 	run, odd, humps, digits := 0, 0, 0, 0
 	for i := range len(text) {
@@ -100,7 +100,7 @@ func isPlain(text string) bool {
 	return true
 }
 
-// narrow is a text without what is not seen in it, and with ASCII in the place of full-width forms.
+// narrow returns a text without invisible characters and with full-width forms replaced by ASCII.
 func narrow(text string) view {
 	var b strings.Builder
 	v := view{places: make([]int, 0, len(text)+1)}
@@ -123,8 +123,8 @@ func narrow(text string) view {
 	return v
 }
 
-// unescaped is a view with its escapes decoded: those of HTML, of addresses and of string literals.
-// spelled are rows of ASCII letters that are written as escapes, which nobody needs.
+// unescaped returns a view with its escapes decoded: HTML entities, percent escapes and escapes of string literals.
+// spelled lists runs of ASCII letters written as escapes, for which there is no honest reason.
 func unescaped(v view) (next view, spelled []Finding, changed bool) {
 	var b strings.Builder
 	start, letters := 0, 0
@@ -240,7 +240,7 @@ func surrogates(text string, i int, number func(from, digits, base int) (string,
 	return string(utf16.DecodeRune(rune(high), rune(low))), n + 6
 }
 
-// codes finds runs of characters that are words in Base64, Base32, hexadecimal or character codes.
+// codes finds runs of characters that decode to words from Base64, Base32, hexadecimal or character codes.
 func (s *Scanner) codes(text string, layer int) (found []Finding) {
 	for _, span := range codedSpans(text) {
 		run := strings.Join(strings.Fields(text[span[0]:span[1]]), "")
@@ -271,7 +271,7 @@ func digitsIn(text string) (n int) {
 	return n
 }
 
-// codedSpans are runs of the letters of Base64, and rows of such runs with blanks between them.
+// codedSpans matches runs of Base64 letters, and sequences of such runs separated by blanks.
 func codedSpans(text string) (spans [][2]int) {
 	row, from, coded, size := 0, 0, 0, 0
 	flush := func(end int) {
@@ -357,7 +357,7 @@ func decodings(run string) (all []string) {
 // standard makes Base64 for addresses the usual one.
 var standard = strings.NewReplacer("-", "+", "_", "/", "=", "")
 
-// narrowed is text in UTF-16 as UTF-8; other text stays as it is.
+// narrowed converts UTF-16 text to UTF-8. Other text is returned unchanged.
 func narrowed(raw []byte) []byte {
 	for _, odd := range []int{0, 1} {
 		narrow := make([]byte, 0, len(raw)/2)
@@ -371,7 +371,7 @@ func narrowed(raw []byte) []byte {
 	return raw
 }
 
-// talks reports whether decoded text speaks: it has words, or what does not belong into a description.
+// talks reports whether decoded text contains words or anything suspicious.
 func (s *Scanner) talks(text string, layer int) bool {
 	if len(text) < minReadable || !readable(text) {
 		return false
@@ -411,13 +411,13 @@ func wordy(text string) bool {
 	return len(strings.Fields(text)) >= 3 && 3*all <= 4*(letters+len(strings.Fields(text)))
 }
 
-// numberList is a row of numbers and the text of which they are the character codes.
+// numberList holds a sequence of numbers and the text that they are the character codes of.
 type numberList struct {
 	start, end int
 	text       string
 }
 
-// numberLists are rows of numbers that can be character codes: decimal, hexadecimal or binary.
+// numberLists matches sequences of numbers that may be character codes: decimal, hexadecimal or binary.
 func numberLists(text string) (lists []numberList) {
 	for _, base := range []int{10, 16, 2} {
 		var l numberList

@@ -42,7 +42,7 @@ func more(n int) int {
 	return n
 }
 
-// lineStarts reports whether nothing but blanks stands between the last newline and the end.
+// lineStarts reports whether only blanks follow the text's last newline.
 func lineStarts(text string) bool {
 	return strings.TrimRight(text[strings.LastIndexByte(text, '\n')+1:], " \t>") == ""
 }
@@ -78,7 +78,7 @@ func inlineLink(text string, image bool) (instead string, n int) {
 	return "", 0
 }
 
-// plainLabel is the text of a link, in which an image may stand.
+// plainLabel returns the text of a link. It may contain an image.
 func plainLabel(label string) string {
 	if i := strings.Index(label, "["); i >= 0 {
 		if inner, n := inlineLink(label[i:], true); n > 0 {
@@ -88,7 +88,7 @@ func plainLabel(label string) string {
 	return label
 }
 
-// closing is where the bracket is closed that a text begins with, -1 if it is not.
+// closing returns the index of the bracket that closes the one text begins with, or -1.
 func closing(text string, opens, closes byte, most int) int {
 	depth := 0
 	for i := 0; i < len(text) && i < most; i++ {
@@ -106,8 +106,8 @@ func closing(text string, opens, closes byte, most int) int {
 	return -1
 }
 
-// address is where a link leads, in brackets: without query, fragment and title. Of an address that
-// is no plain one, it is the Mark.
+// address returns the target of a link in brackets, without query, fragment and title. For an unusual address it
+// returns Mark.
 func address(inside string) string {
 	fields := strings.Fields(inside)
 	if len(fields) == 0 {
@@ -146,7 +146,7 @@ func definition(text string) (instead string, n int) {
 	return text[1:end] + ": " + address(to), len(line)
 }
 
-// loaders are tags whose content a client may load without being asked.
+// loaders lists tags whose content a client may load without asking.
 var loaders = []string{"img", "iframe", "script", "link", "object", "embed", "video", "audio", "source", "svg", "form", "input", "meta", "base"}
 
 // htmlLink reads a tag that leads to an address, or <https://…>.

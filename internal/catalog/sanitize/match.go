@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// pattern is a row of words in one sentence. Each step is a set of words; between a
-// step and the one before it may be so many others.
+// pattern matches a sequence of words in one sentence. Each step is a set of words, with a bounded number of other
+// words before it.
 type pattern struct {
 	family int
 	steps  []step
@@ -18,22 +18,20 @@ type step struct {
 	stems []int
 }
 
-// Bounds of how many words and patterns there can be, in units of 64. A test says when
-// they are too small.
+// Bounds on the number of words and patterns, in units of 64. A test fails when they are too small.
 const (
 	wordSets    = 16
 	patternSets = 8
 )
 
-// stem is how words begin.
+// stem holds the beginning of words.
 type stem struct {
 	text   string
 	number int
 }
 
-// add compiles a pattern: steps with blanks between them, each a|b|c*, where * is any
-// ending. ~N says that N words may stand before the step. The step with an @ is the
-// rarest: no text is read that has none of its words.
+// add compiles a pattern: steps separated by blanks, each of the form a|b|c*, where * matches any ending. ~N allows N
+// other words before the step. The step marked with @ is the rarest: a text without any of its words is not examined.
 func (s *Scanner) add(family int, text string) {
 	p := pattern{family: family}
 	gap := 0
@@ -82,7 +80,7 @@ func (s *Scanner) intern(st *step, word string) int {
 	return n
 }
 
-// expand spells a pattern out: {file} and {value} stand for each of several rows.
+// expand expands the placeholders {file} and {value}, each of which stands for several alternatives.
 func expand(text string) []string {
 	for name, rows := range map[string][]string{"{file}": secretFiles, "{value}": secretValues} {
 		if before, after, found := strings.Cut(text, name); found {
@@ -100,8 +98,8 @@ func (st *step) has(t token) bool {
 	return st.words[t.word/64]>>(t.word%64)&1 != 0 || t.stem != 0 && slices.Contains(st.stems, t.stem)
 }
 
-// matches reports whether the words of a sentence have the pattern, in one pass: of
-// all ways to have come as far as a step, the one that ended last is the best.
+// matches reports whether the words of a sentence match, in one pass. Of all partial matches that reach a step it
+// keeps only the one that ended last, which is the best.
 func (p *pattern) matches(words []token) bool {
 	var ends [16]int // 1 + where each step was last reached, 0 if it was not
 	last := len(p.steps) - 1
@@ -143,7 +141,7 @@ func (s *Scanner) sentences(text string) (found []Finding) {
 	return found
 }
 
-// sentence is where the sentence that starts at a place ends, with its last sign.
+// sentence returns the end of the sentence that starts at start, including its final punctuation.
 func sentence(text string, start int) int {
 	for i := start; i < len(text); i++ {
 		switch c := text[i]; {
@@ -178,8 +176,8 @@ func paragraph(text string) bool {
 	}
 }
 
-// judge holds a sentence to the patterns whose rarest words it has. Of several that match, the first
-// family counts.
+// judge matches a sentence against the patterns whose rarest words it contains. If several match, the first family
+// wins.
 func (s *Scanner) judge(words []token) (Rule, bool) {
 	var tried [patternSets]uint64 // as bits
 	best := len(families)

@@ -1,6 +1,5 @@
-// Package sanitize looks for what does not belong into the words with which a tool
-// describes itself: instructions to the model that reads them, and characters that
-// people do not see. It is pure, and linear in the length of what it is given.
+// Package sanitize finds suspicious content in the text with which a tool describes itself: instructions to the model
+// that reads it, and characters that people do not see. It is pure, and linear in the length of its input.
 package sanitize
 
 import (
@@ -11,17 +10,17 @@ import (
 	"unicode/utf8"
 )
 
-// Version is another one whenever a text may be judged in another way.
+// Version changes whenever a text may be judged differently.
 const Version = 2
 
-// MaxText is how long one text may be, in bytes.
+// MaxText bounds the length of one text, in bytes.
 const MaxText = 8 << 10
 
-// Mark stands where something was taken out.
+// Mark replaces text that was removed.
 const Mark = "[removed by Retort]"
 
-// Finding is something in a text that does not belong there. Start and End are
-// bytes of the text as it was given: a sentence, a block, or the characters.
+// Finding locates suspicious content in a text: a sentence, a block or characters. Start and End are byte offsets in
+// the original text.
 type Finding struct {
 	Rule       string // one of Rules
 	Reason     string
@@ -30,7 +29,7 @@ type Finding struct {
 	instead string // of a link: what Clean puts in its place
 }
 
-// Scanner has the rules ready. It is safe for concurrent use.
+// Scanner holds the compiled rules. It is safe for concurrent use.
 type Scanner struct {
 	patterns []pattern
 	words    map[string]int // the words that rules ask for, by their number
@@ -41,10 +40,10 @@ type Scanner struct {
 	readers  sync.Pool       // of *reader: what they read into is used again
 }
 
-// Rule says what is looked for.
+// Rule describes one kind of suspicious content.
 type Rule struct{ ID, Reason string }
 
-// Rules lists what is looked for.
+// Rules lists all rules.
 func Rules() []Rule {
 	list := make([]Rule, 0, len(families)+len(signs))
 	for _, f := range families {
@@ -66,8 +65,7 @@ func New() *Scanner {
 	return s
 }
 
-// Scan finds what does not belong into a text, in the order of the text. What is
-// longer than MaxText is one finding from there on, and not read any further.
+// Scan returns the findings in a text, in its order. Everything beyond MaxText is one finding and is not examined.
 func (s *Scanner) Scan(text string) []Finding {
 	head := text
 	if len(text) > MaxText {
@@ -97,8 +95,7 @@ func (s *Scanner) Scan(text string) []Finding {
 	return found
 }
 
-// Clean is a text without what was found in it. What Clean returns has no finding,
-// and Clean leaves it as it is.
+// Clean returns a text without its findings. The result has no findings, and cleaning it again changes nothing.
 func (s *Scanner) Clean(text string) (string, []Finding) {
 	found := s.Scan(text)
 	if len(found) == 0 {
@@ -115,11 +112,11 @@ func (s *Scanner) Clean(text string) (string, []Finding) {
 	return Mark, found
 }
 
-// need says in which ways a text has to be read.
+// need says which scans a text needs.
 type need struct{ words, blocks, characters, links, codes bool }
 
-// needs tells most texts, in one pass, from those that have to be read: a word
-// without which no rule matches, the begin of a sign, a character that is not ASCII.
+// needs decides, in one pass, which scans a text needs. It looks for words without which no rule matches, beginnings
+// of signs, and characters that are not ASCII. Most texts need none.
 func (s *Scanner) needs(text string) (n need) {
 	hash, run := uint32(offset), 0
 	n.codes = mayBeCoded(text)
@@ -166,14 +163,14 @@ func (s *Scanner) needs(text string) (n need) {
 	return n
 }
 
-// disguised reports whether what is no letter stands among letters.
+// disguised reports whether a character that is not a letter stands between letters.
 func disguised(text string, i int) bool {
 	return text[i] != '/' && text[i] != '+' && text[i] != '=' && i+1 < len(text) && isLetter(text[i+1]) && (i == 0 || isLetter(text[i-1]) || text[i-1] == ' ')
 }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// The hash of words is FNV-1a.
+// Words are hashed with FNV-1a.
 const (
 	offset = 2166136261
 	prime  = 16777619
@@ -225,7 +222,7 @@ func remove(text string, found []Finding) string {
 	return strings.ToValidUTF8(b.String(), "\uFFFD")
 }
 
-// widest are the findings that are not part of another.
+// widest returns the findings that are not contained in another.
 func widest(found []Finding) (list []Finding) {
 	whole := slices.Clone(found)
 	slices.SortStableFunc(whole, func(a, b Finding) int { return cmp.Or(a.Start-b.Start, b.End-a.End, rank(b)-rank(a)) })
@@ -250,7 +247,7 @@ func rank(f Finding) int {
 	return 1
 }
 
-// runeStart is the last place up to at where a character begins.
+// runeStart returns the start of the last character at or before at.
 func runeStart(text string, at int) int {
 	for at > 0 && !utf8.RuneStart(text[at]) {
 		at--

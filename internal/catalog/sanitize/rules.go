@@ -1,13 +1,13 @@
 package sanitize
 
-// family is one way to give instructions.
+// family groups patterns for one way of giving instructions.
 type family struct {
 	id, reason string
 	patterns   []string
 }
 
-// secrets are files that a tool has no business to ask for, and what else is secret, as
-// the words that their names are made of.
+// secretFiles and the lists below contain the words of names of files and values that a tool has no reason to ask
+// for.
 var (
 	secretFiles = []string{
 		"@ssh", "id @rsa|ed25519|ecdsa|dsa", "@etc passwd|shadow|sudoers", "@aws credentials", "@cursor mcp", "@mcp json", "@claude ~1 config|json",
@@ -18,9 +18,8 @@ var (
 	}
 )
 
-// families are patterns in the form that Scanner.add reads. A description speaks of
-// what a tool does, in the third person or as an order to the tool; these speak to
-// the one who reads it, about something else than the tool.
+// families lists the patterns in the syntax of Scanner.add. A description says what a tool does, in the third person
+// or as an order to the tool. These patterns address the reader, about something other than the tool.
 var families = []family{
 	{"override", "it tells the model to set its instructions aside", []string{
 		"@ignore|disregard|forget|ignoring|disregarding|override|bypass ~3 previous|prior|above|earlier|preceding|foregoing|original|existing ~2 instruction*|prompt*|rule*|guideline*|directive*|command*|message*|context|constraint*|polic*|directions",
@@ -143,7 +142,7 @@ var families = []family{
 	}},
 }
 
-// Signs that are found in other ways than by words.
+// Signs that are found by other means than words.
 const (
 	invisible = "invisible"
 	bidi      = "bidi"
@@ -168,7 +167,7 @@ var (
 	}
 )
 
-// sign is the rule of a sign of characters.
+// sign returns the rule for a character sign.
 func sign(id string) Rule {
 	for _, r := range signs {
 		if r.ID == id {

@@ -21,7 +21,7 @@ func turns(r rune) bool {
 	return r == 0x61c || r == 0x200e || r == 0x200f || 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069
 }
 
-// characters finds those that people do not see, and words of mixed scripts.
+// characters finds invisible characters and words of mixed scripts.
 func characters(text string) (found []Finding) {
 	add := func(id string, start, end int) {
 		if n := len(found); n > 0 && found[n-1].Rule == id && found[n-1].End == start {
@@ -73,7 +73,7 @@ func joins(r rune) bool {
 		unicode.In(r, unicode.Arabic, unicode.Devanagari, unicode.Bengali, unicode.Tamil, unicode.Telugu, unicode.Malayalam, unicode.Kannada, unicode.Gujarati, unicode.Gurmukhi, unicode.Sinhala, unicode.Khmer, unicode.Syriac, unicode.Mongolian, unicode.Oriya)
 }
 
-// sequence is the length of the terminal sequence that a text begins with.
+// sequence returns the length of the terminal escape sequence at the start of text.
 func sequence(text string) int {
 	if len(text) < 2 {
 		return 1
@@ -108,8 +108,8 @@ func sequence(text string) int {
 	return 2
 }
 
-// mixed finds words of Latin letters in which some are Cyrillic, Greek or of another
-// script that only look Latin. Single letters, as of units, are none.
+// mixed finds Latin words that contain letters of Cyrillic, Greek or another script that only look Latin. Single
+// letters, such as units, do not count.
 func mixed(text string) (found []Finding) {
 	start, latin, alike := -1, 0, 0
 	end := func(at int) {
@@ -158,7 +158,7 @@ func lookalike(r rune) byte {
 	return 0
 }
 
-// fold is the small Latin letter that a character is read as, 0 if none.
+// fold returns the lower-case Latin letter that a character resembles, or 0.
 func fold(r rune) byte {
 	if c := lookalike(r); c != 0 {
 		return lower(c)
@@ -180,7 +180,7 @@ func fold(r rune) byte {
 	return 0
 }
 
-// folded is a word with its letters as they are read, in their case.
+// folded returns a word with its letters replaced by the Latin letters they resemble, in the same case.
 func folded(word string) string {
 	return strings.Map(func(r rune) rune {
 		if unseen(r) {

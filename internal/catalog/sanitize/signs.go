@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// speakers are roles of conversations. A line that begins with one and a colon
-// poses as what somebody said.
+// speakers lists roles of conversations. A line that begins with one and a colon pretends to quote a speaker.
 var speakers = []string{"system", "assistant", "human"}
 
 // spoken reports whether a text ends with one of them.
@@ -22,8 +21,8 @@ func spoken(text string) bool {
 	return false
 }
 
-// tags pose as instructions wherever they stand; posing ones only as a block: with an
-// end, or alone on a line. Both are words for one thing in names of arguments too.
+// tags lists tags that pretend to be instructions wherever they occur. posing lists tags that do so only as a block:
+// with a closing tag, or alone on a line. Both also count as one word in names of arguments.
 var (
 	tags   = []string{"important", "system-reminder", "system_reminder", "system-prompt", "system_prompt", "systemprompt", "hidden", "secret", "override", "jailbreak", "im_start", "critical_instruction", "ai_instructions", "agent_instructions"}
 	posing = []string{"system", "sys", "admin", "assistant", "human", "internal", "prompt", "developer", "inst", "critical"}
@@ -46,8 +45,8 @@ func opens(text string) bool {
 	return text[1] == '|' || text[1] == '!' || text[1] == '<' || tagged(text) != ""
 }
 
-// escapedTag is the length of the block that a text begins with, if that is a tag that
-// is written for HTML, as in &lt;important&gt;.
+// escapedTag returns the length of the block at the start of text if it begins with an HTML-escaped tag, as in
+// &lt;important&gt;.
 func escapedTag(text string) int {
 	if !at(text, "&lt;") {
 		return 0
@@ -75,8 +74,7 @@ func at(text, prefix string) bool {
 	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)
 }
 
-// tagged is the name of the tag that a text begins with, in lower case, if it is one
-// that poses as something; "" else.
+// tagged returns the lower-case name of the suspicious tag at the start of text, or "".
 func tagged(text string) string {
 	rest := strings.TrimLeft(text[1:min(len(text), 40)], " ")
 	end := strings.IndexFunc(rest, func(r rune) bool {
@@ -136,7 +134,7 @@ func blocks(text string) (found []Finding) {
 	return found
 }
 
-// bracketed is the sign that begins with the bracket at i, and its length.
+// bracketed returns the sign that begins with the bracket at i, and its length.
 func bracketed(text string, i int, lineStart bool) (Rule, int) {
 	rest := text[i:]
 	switch {
@@ -163,15 +161,15 @@ func bracketed(text string, i int, lineStart bool) (Rule, int) {
 	return Rule{}, 0
 }
 
-// badges are words in brackets that pose as who speaks. What is among the weak ones is also a
-// usual label, and poses only before words that speak to the model.
+// badges lists words in brackets that pretend to name a speaker. The weak ones are also usual labels and count only
+// before words that address the model.
 var (
 	badges     = []string{"system", "assistant", "instruction", "override", "hidden", "secret", "jailbreak", "note to"}
 	weakBadges = []string{"admin", "developer", "important", "critical", "ai", "agent", "llm", "model", "urgent", "security", "attention", "internal", "prompt", "anthropic", "openai"}
 )
 
-// badge returns the length of a line that begins with a false speaker in brackets, such as
-// "[SYSTEM] You must …". It returns 0 if text begins with no such line.
+// badge returns the length of a line that begins with a false speaker in brackets, such as "[SYSTEM] You must …". It
+// returns 0 if text does not begin with such a line.
 func badge(text string) int {
 	opening, closing := text[:1], "]"
 	switch {
@@ -206,7 +204,7 @@ func badge(text string) int {
 	return 0
 }
 
-// addressed reports whether a line speaks to who reads it.
+// addressed reports whether a line addresses its reader.
 func addressed(line string) bool {
 	words := strings.FieldsFunc(strings.ToLower(line), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' })
 	return slices.ContainsFunc(words[:min(len(words), 60)], func(w string) bool {
@@ -220,7 +218,7 @@ func sentenceStarts(text string) bool {
 	return text != "" && strings.IndexByte(".!?;)]}|", text[len(text)-1]) >= 0
 }
 
-// hiddenComment is a comment with a sentence in it.
+// hiddenComment matches a comment that contains a sentence.
 func hiddenComment(rest string) (Rule, int) {
 	end := strings.Index(rest, "-->")
 	if end < 0 {
@@ -232,8 +230,8 @@ func hiddenComment(rest string) (Rule, int) {
 	return comment, min(len(rest), end+3)
 }
 
-// block is the length of the block that a tag opens, 0 if it is none. A block
-// without an end goes to the end of the text.
+// block returns the length of the block that a tag opens, or 0. A block without a closing tag extends to the end of
+// the text.
 func block(rest, name string, lineStart bool) int {
 	if name == "" {
 		return 0
@@ -253,7 +251,7 @@ func block(rest, name string, lineStart bool) int {
 	return 0
 }
 
-// closingTag is where </name> ends, 0 if it is not there.
+// closingTag returns the end of </name>, or 0 if it is missing.
 func closingTag(text, name string) int {
 	for i := 0; ; i++ {
 		next := strings.Index(text[i:], "</")
@@ -270,7 +268,7 @@ func closingTag(text, name string) int {
 	}
 }
 
-// speaks is a line that poses as said by somebody, or as a heading of a prompt.
+// speaks returns the rule for a line that pretends to quote a speaker or to be a heading of a prompt.
 func speaks(rest string) (Rule, int) {
 	line := strings.TrimLeft(rest, "# ")
 	heading := len(line) < len(rest)
@@ -299,10 +297,10 @@ func lineEnd(text string) int {
 	return len(text)
 }
 
-// maxEncoded is how long a run of letters and digits may be.
+// maxEncoded bounds the length of a run of letters and digits.
 const maxEncoded = 200
 
-// encodedRuns are runs of characters that look like Base64.
+// encodedRuns matches runs of characters that look like Base64.
 func encodedRuns(text string) (spans [][2]int) {
 	start, kinds := 0, 0
 	for i := 0; i <= len(text); i++ {
@@ -324,7 +322,7 @@ func encodedRuns(text string) (spans [][2]int) {
 
 func encodedKind(c byte) int { return int(kinds[c]) }
 
-// kinds has encodedKind's answers.
+// kinds caches the results of encodedKind.
 var kinds = func() (all [256]uint8) {
 	for i := range all {
 		all[i] = kindOf(byte(i))
@@ -346,8 +344,8 @@ func kindOf(c byte) uint8 {
 	return 0
 }
 
-// shown is a text without what is not seen in it, and how places in it are places in
-// the whole text.
+// shown returns a text without invisible characters, and a function that maps its offsets to offsets in the original
+// text.
 func shown(text string) (string, func(int) int) {
 	if strings.IndexFunc(text, unseen) < 0 {
 		return text, func(i int) int { return i }

@@ -7,21 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// token is a word.
+// token holds one word.
 type token struct {
 	start, end int
 	word       int // its number, 0 if no rule asks for it
 	stem       int // the number of the stem that it begins with, 0 if none
 }
 
-// Words that stand for what is not written in letters.
+// Words that stand for tokens not written in letters.
 const (
 	wordURL   = "<url>"
 	wordEmail = "<email>"
 )
 
-// reader cuts a sentence into words. They are read as a person would: letters that look
-// like others are these, in any case, and marks between them are not there.
+// reader splits a sentence into words as a person would read them: letters that look like others are replaced by
+// these, case is ignored, and marks between letters are dropped.
 type reader struct {
 	*Scanner
 	text   string
@@ -30,7 +30,7 @@ type reader struct {
 	buffer []byte
 }
 
-// read returns the words of a sentence; they are there until it reads the next.
+// read returns the words of a sentence. They are valid until the next call.
 func (r *reader) read(text string) []token {
 	r.text, r.at, r.tokens = text, 0, r.tokens[:0]
 	for r.at < len(r.text) {
@@ -75,7 +75,7 @@ func (r *reader) word() {
 	r.emit(start, digits)
 }
 
-// wide takes in one character that is not ASCII; it reports whether the word goes on.
+// wide consumes one character that is not ASCII and reports whether the word continues.
 func (r *reader) wide(start int) bool {
 	c, size := utf8.DecodeRuneInString(r.text[r.at:])
 	switch f := fold(c); {
@@ -95,7 +95,7 @@ func (r *reader) wide(start int) bool {
 	return true
 }
 
-// inside reports whether a sign stands between letters, where it stands for one.
+// inside reports whether a sign stands between letters and so replaces one.
 func (r *reader) inside() bool {
 	return r.at+1 < len(r.text) && isLetter(r.text[r.at+1]) && !r.address()
 }
@@ -154,7 +154,7 @@ func (r *reader) skip() {
 	}
 }
 
-// number is what a word counts as for the rules.
+// number returns the numbers that the rules know a word by.
 func (s *Scanner) number(word []byte) (exact, begins int) {
 	if first := word[0] - 'a'; first < 26 {
 		for _, st := range s.begins[first] {

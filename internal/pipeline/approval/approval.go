@@ -1,10 +1,7 @@
-// Package approval is one table of what waits for a person. Whoever needs a yes
-// asks and waits; channels (a client's elicitation, a terminal, the command line)
-// read the table and answer it. The first answer counts, once, and only for
-// exactly what was shown: a question carries a digest of the code, the arguments,
-// the tool's definition and the policy, and an answer must repeat it.
-//
-// Nothing that runs in a sandbox has a way to the table.
+// Package approval holds the table of questions that wait for a person. Code that needs approval asks and waits.
+// Channels (a client's elicitation, a terminal, the command line) read the table and answer. The first answer counts,
+// once, and only for exactly what was shown: a question carries a digest of the code, the arguments, the tool's
+// definition and the policy, and an answer must repeat it. Nothing that runs in a sandbox can reach the table.
 package approval
 
 import (
@@ -19,7 +16,7 @@ import (
 	"retort/internal/core"
 )
 
-// Table holds what waits. It is safe for concurrent use.
+// Table holds the questions that wait. It is safe for concurrent use.
 type Table struct {
 	timeout  time.Duration
 	rules    Rules
@@ -41,21 +38,21 @@ type Rules interface {
 	Allow(Rule) error
 }
 
-// Rule is a tool with a shape of arguments.
+// Rule identifies a tool with a shape of arguments.
 type Rule struct {
 	Server string `json:"server"`
 	Tool   string `json:"tool"`
 	Pin    string `json:"pin"`
 	Policy string `json:"policy"`
 	Shape  string `json:"shape"`
-	// Crosses is the personal data that goes where it does not come from; a yes to
-	// calls without any is none to this.
+	// Crosses describes the personal data that goes to a destination other than its origin. An approval of calls
+	// without such data does not cover this rule.
 	Crosses string `json:"crosses,omitempty"`
-	// Principal is for whom it was approved: one's yes is none for another.
+	// Principal names the principal it was approved for. It does not cover other principals.
 	Principal string `json:"principal,omitempty"`
 }
 
-// grant is a yes for the rest of a run.
+// grant holds an approval for the rest of a run.
 type grant struct{ execution, server, tool, pin, policy, crosses, repeats string }
 
 type entry struct {
@@ -75,40 +72,38 @@ func New(timeout time.Duration, rules Rules) *Table {
 	}
 }
 
-// Record has everything recorded that is asked, and what becomes of it. It is not called
-// while somebody asks.
+// Record sets the recorder for questions and their results. It must be called before the first question.
 func (t *Table) Record(to core.Recorder) { t.recorder = to }
 
-// Attend has f called whenever something is put on the table. It must not wait.
+// Attend sets a function that is called whenever a question is added. It must not block.
 func (t *Table) Attend(f func()) { t.attend = f }
 
-// Also asks everything through c as well. It is not called while somebody asks.
+// Also adds a channel that every question is asked through. It must be called before the first question.
 func (t *Table) Also(c core.Channel) { t.also = append(t.also, c) }
 
-// Ask waits for a person's yes to q. It returns nil for a yes, also one that was
-// given before with a scope that covers q, and else an error of kind policy, or
-// cancelled when ctx ends. Beyond the Bounds nobody is asked, which is an error of kind policy
-// too. The caller checks that what it does then is still what was asked.
+// Ask waits for approval of q. It returns nil if q is approved, also by an earlier approval whose scope covers q.
+// Otherwise it returns an error of kind policy, or cancelled when ctx ends. Beyond the Bounds nothing is asked and
+// the error has kind policy. The caller must check that what it then does is still what was asked.
 func (t *Table) Ask(ctx context.Context, q core.Question) *core.Error {
 	_, _, refused := t.ask(ctx, q)
 	return refused
 }
 
-// AskBy is Ask, and also returns who has approved: "client" for a form of an MCP client. It is empty if an earlier
-// answer covers the question.
+// AskBy works like Ask and also returns who approved: "client" for a form of an MCP client. It returns "" if an
+// earlier approval covers the question.
 func (t *Table) AskBy(ctx context.Context, q core.Question) (by string, _ *core.Error) {
 	answer, _, refused := t.ask(ctx, q)
 	return answer.By, refused
 }
 
-// Put is Ask, and also reports whether the question was put to a person; it is not if an earlier
-// answer covers it or the Bounds are reached.
+// Put works like Ask and also reports whether a person was asked. That is not so if an earlier approval covers the
+// question or the Bounds are reached.
 func (t *Table) Put(ctx context.Context, q core.Question) (put bool, _ *core.Error) {
 	_, put, refused := t.ask(ctx, q)
 	return put, refused
 }
 
-// ask is Put, with the answer.
+// ask works like Put and also returns the answer.
 func (t *Table) ask(ctx context.Context, q core.Question) (_ core.Answer, put bool, _ *core.Error) {
 	e, refused := t.open(q)
 	switch {
@@ -155,7 +150,7 @@ func (t *Table) ask(ctx context.Context, q core.Question) (_ core.Answer, put bo
 	return e.answer, true, refused
 }
 
-// outcome is what became of a question, in a word.
+// outcome names the result of a question.
 func (e *entry) outcome(ctx context.Context) string {
 	switch {
 	case ctx.Err() != nil:
@@ -168,7 +163,7 @@ func (e *entry) outcome(ctx context.Context) string {
 	return "denied"
 }
 
-// note records what became of a question.
+// note records the result of a question.
 func (t *Table) note(q core.Question, kind core.EventKind, status string, facts map[string]any) *core.Error {
 	if t.recorder == nil {
 		return nil
@@ -186,8 +181,8 @@ func (t *Table) note(q core.Question, kind core.EventKind, status string, facts 
 	return t.recorder.Record(e, false)
 }
 
-// covered says whether a yes was given before that goes as far as q. A yes to what is usual
-// is none to what is not, none to do anything again, and none to a critical call.
+// covered reports whether an earlier approval covers q. An approval of usual calls does not cover unusual ones,
+// repetitions or critical calls.
 func (t *Table) covered(q core.Question) bool {
 	if !q.Scoped() || q.Unusual != "" || q.Repeats == core.RepeatsSame {
 		return false
@@ -222,7 +217,7 @@ func (t *Table) open(q core.Question) (*entry, *core.Error) {
 	return e, nil
 }
 
-// through asks through a channel until something else has decided.
+// through asks through a channel until the question is decided elsewhere.
 func (t *Table) through(ctx context.Context, ask core.Channel, e *entry) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -263,8 +258,7 @@ func (t *Table) settle(ctx context.Context, e *entry) *core.Error {
 	return nil
 }
 
-// grant keeps a yes that goes further than this once, and gives it to what waits
-// already and is covered by it.
+// grant stores an approval with a wider scope than once, and applies it to waiting questions that it covers.
 func (t *Table) grant(e *entry) {
 	if e.Unusual != "" {
 		t.relieve(e)
@@ -285,7 +279,7 @@ func (t *Table) grant(e *entry) {
 	}
 }
 
-// relieve gives a yes to something unusual to all that waits for that reason alone.
+// relieve approves all waiting questions whose only reason is the anomaly that was just approved.
 func (t *Table) relieve(e *entry) {
 	for _, other := range t.waiting {
 		same := other.Merely && other.Principal == e.Principal && other.Unusual == e.Unusual
@@ -365,9 +359,8 @@ func (t *Table) Group(id string) (core.Approval, bool) {
 	return core.Approval{}, false
 }
 
-// Decide answers a request, and the equal ones that the answer names. digest must be that of the
-// request. An error says that the answer does not count: there is no such request, it was answered
-// before, or it is too late.
+// Decide answers a question and the equal ones that the answer names. digest must be that of the question. An error
+// means that the answer does not count: there is no such question, it was already answered, or it is too late.
 func (t *Table) Decide(id, digest string, a core.Answer) *core.Error {
 	scope, err := core.ParseScope(string(a.Scope))
 	if err != nil {
@@ -394,8 +387,8 @@ func (t *Table) Decide(id, digest string, a core.Answer) *core.Error {
 	return nil
 }
 
-// answerAlso answers the questions that were shown together with e. How far a yes goes beyond them
-// is for the execution of e alone. The caller holds mu.
+// answerAlso answers the questions that were shown together with e. A wider scope applies to the execution of e only.
+// The caller holds mu.
 func (t *Table) answerAlso(e *entry) {
 	for _, id := range e.answer.Also {
 		other, ok := t.waiting[id]

@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds are how much a person is asked. The zero value has small defaults.
+// Bounds limits how often a person is asked. The zero value stands for small defaults.
 type Bounds struct {
 	Questions int // of one execution; 50 if 0
 	Declined  int // questions of one execution in a row, after which nobody is asked about it any more; 5 if 0
@@ -26,10 +26,10 @@ const (
 	maxSessions   = 10_000 // of which questions are counted at once
 )
 
-// Bound bounds what is asked. It is not called while somebody asks.
+// Bound sets the bounds on questions. It must be called before the first question.
 func (t *Table) Bound(b Bounds) { t.bounds = b.Complete() }
 
-// history is what one execution has asked.
+// history counts the questions of one execution.
 type history struct {
 	asked    int
 	declined int             // in a row
@@ -42,7 +42,7 @@ type window struct {
 	asked int
 }
 
-// session is whose questions are counted together.
+// session identifies the session whose questions are counted together.
 type session struct{ principal, name string }
 
 // count counts a question that is about to be asked, or says why it is not asked. The caller
@@ -69,7 +69,7 @@ func (t *Table) count(q core.Question, digest string, now time.Time) *core.Error
 	return nil
 }
 
-// windowOf returns what is counted of a session. The caller holds mu.
+// windowOf returns the counts of a session. The caller holds mu.
 func (t *Table) windowOf(s session, now time.Time) *window {
 	w := t.windows[s]
 	if w != nil && now.Sub(w.since) < sessionWindow {
@@ -92,8 +92,8 @@ func unasked(q core.Question, format string, args ...any) *core.Error {
 	return refusal(&e, "%s", fmt.Sprintf(format, args...))
 }
 
-// judged notes what a person has answered. A no is one to all equal questions of the execution that wait, and
-// after so many in a row to all that wait. The caller holds mu.
+// judged notes a person's decision. A denial also denies all equal questions of the execution that wait. After
+// several denials in a row, everything that waits is denied. The caller holds mu.
 func (t *Table) judged(e *entry) {
 	h := t.histories[e.Execution]
 	if h == nil {

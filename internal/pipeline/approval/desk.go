@@ -51,9 +51,9 @@ type desk struct {
 	visitors sync.WaitGroup
 }
 
-// Listen lets the person at this machine read t and answer, through a socket in dir.
-// It refuses peers of other users, and all that an engine has started, this one or another:
-// servers are. It takes a yes only from a process in the foreground of a terminal.
+// Listen lets the person at this machine read t and answer, through a socket in dir. It refuses other users'
+// processes and every process that an engine started, because servers are such processes. It accepts an approval only
+// from a process in the foreground of a terminal.
 func Listen(dir string, t *Table) (io.Closer, error) {
 	if err := canTell(); err != nil {
 		return nil, err
@@ -128,8 +128,8 @@ func (d *desk) visit(c *net.UnixConn) {
 	_ = json.NewEncoder(c).Encode(answer)
 }
 
-// answer does what a person asks for. A yes is taken from a terminal only: the command asks for
-// one too, but whoever connects need not be the command.
+// answer handles one request. It accepts an approval only from a terminal: the command checks this too, but another
+// program may have connected.
 func (d *desk) answer(who asker, asked deskRequest) deskAnswer {
 	if asked.Decide == nil {
 		return deskAnswer{Waiting: core.Grouped(d.table.Waiting(""))}
@@ -144,7 +144,7 @@ func (d *desk) answer(who asker, asked deskRequest) deskAnswer {
 	return deskAnswer{Error: d.table.Decide(asked.Decide.ID, asked.Decide.Digest, asked.Decide.Answer)}
 }
 
-// Sweep removes the sockets that nobody listens at any more, and counts them.
+// Sweep removes the sockets that no engine listens on any more, and returns their number.
 func Sweep(dir string) (removed int) {
 	for _, name := range sockets(dir) {
 		if c, err := dial(dir, name); err == nil {
@@ -175,7 +175,7 @@ func dial(dir, name string) (net.Conn, error) {
 	return net.DialTimeout("unix", at.address(), deskPatience)
 }
 
-// Found is what waits, and at which desk.
+// Found holds a question that waits, and the socket it was found at.
 type Found struct {
 	core.Approval
 	dir, name string

@@ -11,17 +11,17 @@ import (
 	"retort/internal/base/reaper"
 )
 
-// canTell says that this system tells who is at the other end of a socket.
+// canTell means that this system identifies the process at the other end of a socket.
 func canTell() error { return nil }
 
 func refused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT)
 }
 
-// asker is the process that has connected to the desk.
+// asker identifies the process that connected to the socket.
 type asker struct{ *reaper.Peer }
 
-// askerAt says who has connected. It refuses whoever can't be the person at this machine.
+// askerAt identifies the connected process. It returns an error if the process cannot be the person at this machine.
 func askerAt(c *net.UnixConn) (asker, error) {
 	p, err := reaper.PeerOf(c)
 	if err != nil {
@@ -39,8 +39,7 @@ func askerAt(c *net.UnixConn) (asker, error) {
 	return asker{p}, nil
 }
 
-// place is where a socket is. Addresses of sockets are short: a long path is named
-// by its open directory.
+// place locates a socket. Socket addresses are short, so a long path is replaced by its open directory.
 type place struct {
 	path string
 	dir  *os.File

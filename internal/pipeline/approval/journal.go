@@ -19,8 +19,8 @@ import (
 // directory. They are read after the engine that wrote them has died.
 type Journals struct{ dir string }
 
-// NewJournals keeps journals in dir, which need not exist. Those that nobody has
-// asked for in a week are removed.
+// NewJournals returns a store of journals in dir, which need not exist. Journals that were not read for a week are
+// removed.
 func NewJournals(dir string) *Journals {
 	const old = 7 * 24 * time.Hour
 	files, _ := filepath.Glob(filepath.Join(dir, "*.jsonl"))
@@ -32,8 +32,7 @@ func NewJournals(dir string) *Journals {
 	return &Journals{dir}
 }
 
-// Journal is what one execution has done. Before Keep it is in memory only. It is
-// safe for concurrent use.
+// Journal stores the calls of one execution. Before Keep it is in memory only. It is safe for concurrent use.
 type Journal struct {
 	path string
 
@@ -130,7 +129,7 @@ func syncDir(dir string) error {
 	return seal.SyncDir(dir)
 }
 
-// Leave ends the writing and leaves what is there, for whoever asks later.
+// Leave stops writing and keeps the file for later readers.
 func (j *Journal) Leave() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -151,9 +150,8 @@ func (j *Journal) Remove() {
 	}
 }
 
-// Lost is what an execution of an engine that has ended had done. It is
-// fs.ErrNotExist if there was no such execution, and ErrAlive if its engine
-// still runs.
+// Lost returns the calls of an execution whose engine has ended. The error is fs.ErrNotExist if there was no such
+// execution, and ErrAlive if its engine still runs.
 func (j *Journals) Lost(execution string) ([]core.SentCall, error) {
 	path := j.path(execution)
 	if path == "" {
@@ -180,5 +178,5 @@ func (j *Journals) Lost(execution string) ([]core.SentCall, error) {
 	return sent, nil
 }
 
-// ErrAlive says that another engine has the execution.
+// ErrAlive means that a running engine owns the execution.
 var ErrAlive = errors.New("another engine has it")

@@ -11,9 +11,8 @@ import (
 // maxRules bounds what can be approved for always.
 const maxRules = 10_000
 
-// Kept are Rules in a file, sealed with a key that lies elsewhere: a server that
-// may write where the file is, as one for the files of a project may, can't approve
-// with it. It is safe for concurrent use.
+// Kept stores Rules in a sealed file. The key is stored elsewhere, so that a server that may write to the file's
+// folder, such as one for project files, cannot approve anything. It is safe for concurrent use.
 type Kept struct {
 	path, keyPath string
 
@@ -26,9 +25,9 @@ type keptFile struct {
 	Seal  []byte          `json:"seal"`
 }
 
-// OpenKept reads what was approved for always; keyPath is where the key is, or will
-// be. A file whose seal is not right counts for nothing, nor do rules of another
-// version of the policy; they are gone with the next that is approved.
+// OpenKept reads the rules that were approved for always. keyPath is the file of the key, which is created when
+// needed. A file with a wrong seal is ignored, and so are rules of another policy version. They are deleted when the
+// next rule is approved.
 func OpenKept(path, keyPath, policy string) *Kept {
 	k := &Kept{path: path, keyPath: keyPath}
 	text, err := seal.ReadFile(path, seal.MaxFile)

@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// maxShape is how deep the shape of arguments is looked at. What lies below is
-// compared as it is.
+// maxShape bounds the depth of an argument shape. Deeper values are compared as they are.
 const maxShape = 32
 
-// Shape is what arguments look like without their values: the same keys and the
-// same types have the same shape.
+// Shape returns the shape of arguments, which does not depend on their values: equal keys and types give equal
+// shapes.
 func Shape(arguments json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(arguments))
 	d.UseNumber()

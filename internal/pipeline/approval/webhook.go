@@ -16,12 +16,10 @@ import (
 	"retort/internal/core"
 )
 
-// Webhook brings what waits to an address, and takes an answer from there. Questions
-// and answers are signed; webhook-id is that of the approval.
-//
-// An answer is a response with the status 200, signed like the question, whose body is a
-// WebhookAnswer. A response that is not signed only says that the question arrived.
-// 202 with Retry-After asks to be asked again after so many seconds.
+// Webhook sends questions to an address and reads answers from the responses. Both are signed, and webhook-id is the
+// id of the approval. An answer is a signed response with status 200 whose body is a WebhookAnswer. An unsigned
+// response only confirms that the question arrived. Status 202 with Retry-After asks to be asked again after that
+// many seconds.
 type Webhook struct {
 	to    *webhook.Endpoint
 	log   *slog.Logger
@@ -35,7 +33,7 @@ type Webhook struct {
 	asking sync.WaitGroup
 }
 
-// WebhookQuestion is the body of a request. Text is all that a person needs to see.
+// WebhookQuestion is the body of a request. Text contains everything a person needs to see.
 type WebhookQuestion struct {
 	Type      string        `json:"type"` // "approval.requested"
 	Timestamp time.Time     `json:"timestamp"`
@@ -43,7 +41,7 @@ type WebhookQuestion struct {
 	Text      string        `json:"text"`
 }
 
-// WebhookAnswer is the body of a response that decides. Digest is that of the question.
+// WebhookAnswer is the body of a response that decides. Digest must be that of the question.
 type WebhookAnswer struct {
 	Digest string `json:"digest"`
 	core.Answer
@@ -55,8 +53,8 @@ const (
 	maxWebhooks  = 16 // requests at once
 )
 
-// NewWebhook asks at an address, with a secret that is shared with who answers; see
-// webhook.New. Close ends it.
+// NewWebhook returns a Webhook that asks at an address. The secret is shared with the answering service; see
+// webhook.New. Call Close to end it.
 func NewWebhook(address, secret string, log *slog.Logger) (*Webhook, *core.Error) {
 	to, err := webhook.New(address, secret)
 	if err != nil {
@@ -67,7 +65,7 @@ func NewWebhook(address, secret string, log *slog.Logger) (*Webhook, *core.Error
 	return w, nil
 }
 
-// Close ends what is under way.
+// Close cancels all requests in progress.
 func (w *Webhook) Close() error {
 	w.mu.Lock()
 	w.cancel()
@@ -86,7 +84,7 @@ func (w *Webhook) begin() bool {
 	return true
 }
 
-// Ask is a core.Channel: it asks until there is an answer or ctx ends.
+// Ask implements core.Channel. It asks until there is an answer or ctx ends.
 func (w *Webhook) Ask(ctx context.Context, a core.Approval) (core.Answer, bool) {
 	if !w.begin() {
 		return core.Answer{}, false
@@ -132,7 +130,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// delivery is what became of one request.
+// delivery holds the result of one request.
 type delivery struct {
 	answer *core.Answer  // nil if there is none
 	again  time.Duration // until it should be asked again; 0: never
@@ -156,7 +154,7 @@ func (w *Webhook) once(ctx context.Context, a core.Approval) (delivery, error) {
 	return w.read(a, response)
 }
 
-// read takes in a response. Whatever is not clearly an answer is none.
+// read parses a response. Anything that is not clearly an answer does not count.
 func (w *Webhook) read(a core.Approval, r webhook.Response) (delivery, error) {
 	seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
 	later := time.Duration(max(1, min(seconds, 300))) * time.Second

@@ -13,14 +13,14 @@ import (
 	"retort/internal/sandbox"
 )
 
-// schemas validates arguments against input schemas before a call leaves. A
-// schema that does not compile validates nothing: the upstream decides then.
+// schemas validates arguments against input schemas before a call is sent. A schema that does not compile is ignored,
+// and the upstream server decides.
 type schemas struct {
 	mu    sync.Mutex
 	byPin map[string]*jsonschema.Schema // nil: does not compile
 }
 
-// maxSchemas bounds the cache; beyond it the cache starts anew.
+// maxSchemas bounds the cache, which is emptied when it is full.
 const maxSchemas = 10_000
 
 func newSchemas() *schemas { return &schemas{byPin: map[string]*jsonschema.Schema{}} }
@@ -118,7 +118,7 @@ func hintFor(v *jsonschema.Violation, input *jsonschema.Schema, given map[string
 	return ""
 }
 
-// nearest says which of right could have been meant by wrong.
+// nearest suggests which of right was meant by wrong.
 func nearest(wrong, right []string) string {
 	for _, w := range wrong {
 		if near := core.Nearest(w, right, 1); len(near) > 0 {
@@ -131,7 +131,7 @@ func nearest(wrong, right []string) string {
 	return "arguments: " + core.Legible(strings.Join(right, ", "))
 }
 
-// renamed says which given argument could be one that is missing.
+// renamed suggests which given argument may be a misnamed missing one.
 func renamed(missing, extra []string) string {
 	for _, m := range missing {
 		if near := core.Nearest(m, extra, 1); len(near) > 0 {

@@ -18,7 +18,7 @@ import (
 type Answers interface {
 	Get(server, key string) (json.RawMessage, bool)
 	Put(server, key string, value json.RawMessage)
-	// Forget drops all of a server.
+	// Forget drops all answers of a server.
 	Forget(server string)
 }
 
@@ -32,7 +32,7 @@ type Cache struct {
 	flying map[string]*waiting // by key
 }
 
-// waiting is a call under way that others wait for.
+// waiting holds a call in progress that other callers wait for.
 type waiting struct {
 	done   chan struct{}
 	result core.Result
@@ -45,9 +45,9 @@ func NewCache(answers Answers, listed func(t *core.Tool) bool) *Cache {
 	return &Cache{answers: answers, listed: listed, wrote: map[string]int{}, flying: map[string]*waiting{}}
 }
 
-// guard answers from the cache what may be, before anything is counted. Only calls that
-// change nothing are kept, by the judgement of the policy; one that may drops what is kept
-// of its server, before it leaves and after it has come back.
+// guard answers calls from the cache before anything is counted. Only calls that the policy judges to change nothing
+// are cached. A call that may change something drops the cached answers of its server, before it is sent and after it
+// has returned.
 func (k *Cache) guard(x Execution, hit func()) Guard {
 	return func(next sandbox.Host) sandbox.Host {
 		if k == nil {
@@ -94,14 +94,14 @@ func (k *Cache) forget(server string, x Execution) {
 	k.answers.Forget(server)
 }
 
-// key tells calls apart: what was answered to one may not be answered to another one if
-// anything of this differs. Tokens mean something in their session only.
+// key returns the cache key of a call, which contains everything that an answer depends on. Tokens are valid only in
+// their session.
 func (x Execution) key(t *core.Tool, arguments json.RawMessage) (string, bool) {
 	text, err := canonjson.Marshal(arguments)
 	return strings.Join([]string{x.Scope, t.Server, t.Name, t.Pin, string(text)}, "\x00"), err == nil
 }
 
-// answer is a kept answer, that of an equal call which is under way, or a new one.
+// answer returns a cached answer, the answer of an equal call in progress, or a new one.
 func (k *Cache) answer(ctx context.Context, next sandbox.Host, c core.Call, key string) (result core.Result, cached bool, err error) {
 	for {
 		if value, ok := k.answers.Get(c.Server, key); ok {
@@ -130,7 +130,7 @@ func (k *Cache) answer(ctx context.Context, next sandbox.Host, c core.Call, key 
 	}
 }
 
-// errGone is the error of a call that ended without any answer.
+// errGone reports a call that ended without any answer.
 var errGone = errors.New("the call ended")
 
 func (k *Cache) call(ctx context.Context, next sandbox.Host, c core.Call, key string, own *waiting, wrote int) (core.Result, error) {
@@ -157,11 +157,11 @@ func (k *Cache) call(ctx context.Context, next sandbox.Host, c core.Call, key st
 	return own.result, own.err
 }
 
-// savedKey is where Files note that an answer has files beside it, which may go before the
-// answer does.
+// savedKey is the context key under which Files note that an answer refers to files, which may be deleted before the
+// answer expires.
 type savedKey struct{}
 
-// noting are files that note it.
+// noting wraps Files and notes when a file is saved.
 type noting struct{ Files }
 
 func (n noting) Save(ctx context.Context, suffix string, data []byte) (string, error) {

@@ -12,14 +12,12 @@ import (
 	"retort/internal/core"
 )
 
-// Requester is an Upstream that takes other requests than calls of tools. It answers with
-// the result exactly as received.
+// Requester extends Upstream with MCP requests other than tool calls. It returns the result exactly as received.
 type Requester interface {
 	Request(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
-// exact makes a call for an Execution that is Exact: what comes back is the server's own
-// result, without what is personal in it.
+// exact makes a call for an Execution with Exact set. It returns the server's own result without personal data.
 func (r *Relay) exact(ctx context.Context, x Execution, c core.Call) (core.Result, error) {
 	answer, err := r.send(ctx, x, c)
 	if err != nil {
@@ -46,9 +44,8 @@ func (r *Relay) send(ctx context.Context, x Execution, c core.Call) (json.RawMes
 	return u.Request(ctx, c.Server, x.Method, c.Arguments)
 }
 
-// Around is a result of MCP, or the params of a request, of which hide has seen all but what
-// is bytes in base64 and no text: nothing is personal in the midst of a picture, and a change
-// would break it. hide gets JSON and texts.
+// Around applies hide to an MCP result or the params of a request, but not to base64 data that is not text: images
+// contain no readable personal data, and a change would break them. hide gets JSON and texts.
 func Around(document json.RawMessage, hide func([]byte) ([]byte, error)) (json.RawMessage, error) {
 	spans := binary(document)
 	for i, s := range spans {
@@ -75,7 +72,7 @@ func Around(document json.RawMessage, hide func([]byte) ([]byte, error)) (json.R
 	return fill(shown, again, func(s span) []byte { return []byte(base64.StdEncoding.EncodeToString(s.data)) }), nil
 }
 
-// span is a string of a document that is where bytes are.
+// span locates a string of a document that contains base64 data.
 type span struct {
 	from, to int    // within the quotes
 	data     []byte // nil: it is no base64, or empty
@@ -97,14 +94,14 @@ func fill(document []byte, spans []span, with func(span) []byte) []byte {
 	return out.Bytes()
 }
 
-// paths lead to bytes in results of tools/call, resources/read and prompts/get, and in what
-// servers ask of a model; * is any index.
+// paths lists where base64 data occurs in results of tools/call, resources/read and prompts/get, and in requests that
+// servers send to models. * stands for any index.
 var paths = []string{
 	"content.*.data", "content.*.resource.blob", "contents.*.blob", "content.data", "content.resource.blob",
 	"messages.*.content.data", "messages.*.content.resource.blob", "messages.*.content.*.data", "messages.*.content.*.resource.blob",
 }
 
-// binary finds the strings of a document that are where bytes are, in their order.
+// binary finds the strings of a document that contain base64 data, in order.
 func binary(document []byte) []span {
 	if !bytes.Contains(document, []byte(`"data"`)) && !bytes.Contains(document, []byte(`"blob"`)) {
 		return nil
@@ -121,7 +118,7 @@ type walker struct {
 	found    []span
 }
 
-// value reads one value; way is how it is reached. It reports false at the end of the document.
+// value reads one value; way is the path to it. It returns false at the end of the document.
 func (w *walker) value(way []string) bool {
 	token, err := w.dec.Token()
 	if err != nil {
@@ -152,7 +149,7 @@ func (w *walker) value(way []string) bool {
 	return true
 }
 
-// span is the string that was just read.
+// span returns the span of the string that was just read.
 func (w *walker) span(value string) span {
 	s := span{to: int(w.dec.InputOffset()) - 1}
 	s.from = bytes.LastIndexByte(w.document[:s.to], '"') + 1

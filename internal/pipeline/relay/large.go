@@ -13,14 +13,12 @@ import (
 	"retort/internal/core"
 )
 
-// Fetcher is an Upstream that can answer with what is too large for memory. One of the
-// answers is nil.
+// Fetcher extends Upstream with answers that are too large for memory. Exactly one of the two answers is nil.
 type Fetcher interface {
 	Fetch(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, *core.Spooled, error)
 }
 
-// Incoming is a file that is being written. It is there after Commit; Abort after that does
-// nothing.
+// Incoming is a file that is being written. It exists after Commit. Abort after Commit does nothing.
 type Incoming interface {
 	io.Writer
 	Commit() (path string, bytes int64, err error)
@@ -37,7 +35,7 @@ type large struct {
 	made    []*filed
 }
 
-// filed is what a program sees of a large part.
+// filed describes a large part as a program sees it.
 type filed struct {
 	Path     string          `json:"path"`
 	MIMEType string          `json:"mimeType"`
@@ -49,7 +47,7 @@ type filed struct {
 	incoming Incoming
 }
 
-// value is what a program sees of the answer, and what is said of it in the Outcome.
+// value returns the answer as a program sees it and adds notes to the Outcome.
 func (l *large) value() (json.RawMessage, error) {
 	defer func() {
 		for _, f := range l.made {
@@ -108,7 +106,7 @@ func (l *large) values() (values []any, err error) {
 	return values, nil
 }
 
-// part is the large part at a place of content, or structuredContent at -1.
+// part returns the large part at an index of content, or structuredContent for -1.
 func (l *large) part(index int) (core.SpooledPart, bool) {
 	for _, p := range l.spooled.Parts {
 		if p.Index == index {
@@ -134,7 +132,7 @@ func (l *large) file(p core.SpooledPart, mime string) (f *filed, err error) {
 	return l.json(open, shape)
 }
 
-// text is a part that is text: JSON, perhaps.
+// text writes a part that is text, which may be JSON.
 func (l *large) text(open func() io.Reader, mime string) (*filed, error) {
 	shape, err := survey(l.reader(open()))
 	var none *jsonscan.Error
@@ -147,7 +145,7 @@ func (l *large) text(open func() io.Reader, mime string) (*filed, error) {
 	return nil, errBroken(err)
 }
 
-// likely is how far into a text that begins as JSON it can turn out to be none.
+// likely bounds how far into a text that begins like JSON an error may still show that it is not JSON.
 const likely = 1 << 20
 
 func errBroken(err error) error {
@@ -207,7 +205,7 @@ func (l *large) lines(open func() io.Reader, mime string) (*filed, error) {
 	return f, copyText(l.writer(f), l.reader(open()))
 }
 
-// bytes writes what came as base64. Where it is text, what is personal in it is hidden.
+// bytes writes base64 data. If it is text, personal data in it is hidden.
 func (l *large) bytes(p core.SpooledPart, mime string) (*filed, error) {
 	open := func() io.Reader {
 		return base64.NewDecoder(base64.StdEncoding, jsonscan.Text(l.spooled.Part(p)))
@@ -259,7 +257,7 @@ func (c cancelled) Read(p []byte) (int, error) {
 	return c.Reader.Read(p)
 }
 
-// toolError is what a tool says at length of why it failed.
+// toolError returns a tool's long error message.
 func (l *large) toolError() error {
 	for i := range l.answer.Content {
 		if p, ok := l.part(i); ok && p.Member == core.SpooledText {
@@ -271,7 +269,7 @@ func (l *large) toolError() error {
 	return toolError(l.answer)
 }
 
-// notes are what the Outcome says of the files.
+// notes adds notes on the files to the Outcome.
 func (l *large) notes(tool string) {
 	if l.x.Note == nil {
 		return

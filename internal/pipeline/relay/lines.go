@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// longestHeader is how long the first line of a text may be that stands before each batch:
-// the names of its columns, perhaps, which say what is in them.
+// longestHeader bounds the first line of a text, in bytes, that is repeated before each batch. The line may name the
+// columns, which helps to recognize personal data in them.
 const longestHeader = 4 << 10
 
 // texts writes text in batches of whole lines.
@@ -45,8 +45,8 @@ func copyText(out batches, r io.Reader) error {
 	}
 }
 
-// lineEnd is where the last batch of whole lines ends: at an empty line, if there is one
-// near the end, as keys and addresses have more than one line.
+// lineEnd returns the end of the last whole line. It prefers an empty line near the end, because keys and addresses
+// span several lines.
 func (w *texts) lineEnd() int {
 	end := bytes.LastIndexByte(w.buf[w.none:], '\n') + 1
 	if end == 0 {
@@ -60,7 +60,7 @@ func (w *texts) lineEnd() int {
 	return w.none + end
 }
 
-// flush writes the first n bytes. With none of them, the line is too long, or goes on.
+// flush writes the first n bytes. If n is 0, the line is either too long or not complete yet.
 func (w *texts) flush(n int) error {
 	if n == 0 && len(w.buf) > longest {
 		if w.out.hide != nil {
@@ -102,7 +102,7 @@ func (w *texts) hide(p []byte) ([]byte, error) {
 	return out, err
 }
 
-// whole is how much of a text ends with a whole character.
+// whole returns how many bytes of a text end with a complete character.
 func whole(p []byte) int {
 	for n := len(p); n > len(p)-utf8.UTFMax && n > 0; n-- {
 		if utf8.RuneStart(p[n-1]) {
@@ -115,7 +115,7 @@ func whole(p []byte) int {
 	return len(p)
 }
 
-// isText reports whether all of r is UTF-8.
+// isText reports whether all of r is valid UTF-8.
 func isText(r io.Reader) (bool, error) {
 	valid, rest := true, 0
 	buf := make([]byte, 64<<10)

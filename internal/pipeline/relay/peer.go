@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// reaching is a context in which a server reaches the client of the execution, without what
-// is personal in what it says. Waiting for a person is not charged.
+// reaching returns a context in which a server reaches the execution's client. Personal data in its requests is
+// hidden. Time spent waiting for a person is not charged.
 func (x Execution) reaching(ctx context.Context, c core.Call) context.Context {
 	peer := core.PeerOf(ctx)
 	screened := &core.Peer{ID: peer.ID, Forms: peer.Forms, Pages: peer.Pages, Samples: peer.Samples, Progress: x.telling(c, peer.Progress), Log: x.telling(c, peer.Log)}
@@ -23,7 +23,7 @@ func (x Execution) reaching(ctx context.Context, c core.Call) context.Context {
 	return core.WithPeer(ctx, screened)
 }
 
-// telling is tell for texts that nobody answers; what can't be hidden is not told.
+// telling wraps tell for notifications. A text that cannot be hidden is dropped.
 func (x Execution) telling(c core.Call, tell func(json.RawMessage)) func(json.RawMessage) {
 	if tell == nil || x.Privacy == nil {
 		return tell
@@ -42,8 +42,8 @@ func (x Execution) shown(c core.Call, document json.RawMessage) (json.RawMessage
 	return Around(document, func(d []byte) ([]byte, error) { return x.Privacy.Incoming(c.Server, d) })
 }
 
-// ask brings what a server asks to the client. Tokens in the answer become values again, if
-// they are values of that server.
+// ask passes a server's question to the client. Tokens in the answer are replaced by values if the values came from
+// that server.
 func (x Execution) ask(ctx context.Context, c core.Call, peer *core.Peer, a core.Asked) (_ json.RawMessage, refused *core.Error) {
 	shown, err := x.shown(c, a.Params) // a page's whole address is for the person alone
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 
 var errNoContainer = errors.New("neither an array nor an object")
 
-// shape is what a JSON text is.
+// shape describes the structure of a JSON text.
 type shape struct {
 	container bool
 	rows      bool // it is an array, or an object with little beside one
@@ -39,7 +39,7 @@ type surveyor struct {
 	others []byte
 }
 
-// survey reads a whole JSON text. The error is a *jsonscan.Error where it is none.
+// survey reads a whole JSON text. The error is a *jsonscan.Error if it is not JSON.
 func survey(r io.Reader) (shape, error) {
 	s := surveyor{begin: -1}
 	err := scan(r, &s.scan, s.piece)
@@ -132,7 +132,7 @@ func (s *surveyor) end(at int64) {
 	s.begin, s.key = -1, s.key[:0]
 }
 
-// batches writes what is hidden batch by batch.
+// batches hides and writes data batch by batch.
 type batches struct {
 	out     io.Writer
 	hide    func([]byte) ([]byte, error) // nil: nothing is hidden
@@ -161,8 +161,7 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// hidden is a document whose first and last bytes are only around what is meant, without
-// these and without what is personal.
+// hidden hides a document and strips the wrapping bytes at its start and end, which only give it context.
 func (b batches) hidden(document []byte, before, after int) ([]byte, error) {
 	if !utf8.Valid(document) {
 		document = bytes.ToValidUTF8(document, []byte("\uFFFD"))
@@ -194,9 +193,8 @@ func (b batches) write(p []byte) error {
 	return err
 }
 
-// pieces writes JSON without space between its tokens, or an array with a row to a line. A
-// batch is a JSON document of its own: what is open around it is opened before it, with the
-// keys that lead to it, and closed behind it.
+// pieces writes JSON without white space between tokens, or an array with one row per line. Each batch is a JSON
+// document of its own: containers that are open around it are opened before it, with their keys, and closed after it.
 type pieces struct {
 	out   batches
 	lines bool

@@ -10,18 +10,16 @@ import (
 	"retort/internal/sandbox"
 )
 
-// Privacy puts tokens in the place of what is personal in answers, and values in the
-// place of tokens in arguments.
+// Privacy replaces personal data in answers by tokens, and tokens in arguments by values.
 type Privacy interface {
-	// Incoming is a document of a server, or a text, as programs may see it.
+	// Incoming returns a server's document or text as programs may see it.
 	Incoming(server string, document []byte) ([]byte, error)
-	// Restore is the arguments as the server gets them. crosses is why a person is
-	// asked, as values go where they do not come from; "" if nobody is.
+	// Restore returns the arguments as the server gets them. crosses says why the call needs approval because values
+	// go to a destination other than their origin, or is "".
 	Restore(server string, arguments json.RawMessage) (restored json.RawMessage, crosses string, refused *core.Error)
 }
 
-// private restores what goes out. What guards behind it say of real arguments comes back
-// hidden.
+// private restores the arguments of calls. Errors of later guards, which see real arguments, are hidden again.
 func private(x Execution) Guard {
 	return func(next sandbox.Host) sandbox.Host {
 		if x.Privacy == nil {
@@ -42,7 +40,7 @@ func private(x Execution) Guard {
 	}
 }
 
-// hidden is an error without what is personal in it.
+// hidden returns an error without personal data.
 func hidden(p Privacy, server string, e *core.Error) *core.Error {
 	c := *e
 	for _, text := range []*string{&c.Message, &c.Hint} {
@@ -55,8 +53,8 @@ func hidden(p Privacy, server string, e *core.Error) *core.Error {
 	return &c
 }
 
-// unhidden says what became of something that could not be hidden. Of a limit that was met
-// it keeps the kind and the hint.
+// unhidden returns the error for something that could not be hidden. If the cause is a limit, it keeps its kind and
+// hint.
 func unhidden(what string, cause error) *core.Error {
 	e := core.Errorf(core.KindInternal, "relay.private", "%s, since what is personal in it could not be hidden: %w", what, cause)
 	if limit := core.AsError(cause); limit.Kind == core.KindLimit {
@@ -65,8 +63,8 @@ func unhidden(what string, cause error) *core.Error {
 	return e
 }
 
-// hiding keeps the bytes that a server sends as files. Where they are text, programs read
-// in them what they see in answers. Nobody looks into other bytes.
+// hiding saves the bytes that a server sends as files. In text, personal data is hidden as in answers. Other bytes
+// are not examined.
 type hiding struct {
 	Files
 	privacy Privacy
@@ -94,7 +92,7 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:maxMessage], "") + "…"
 }
 
-// shown is an answer as the program sees it.
+// shown returns an answer as the program sees it.
 func shown(x Execution, server string, value json.RawMessage) (core.Result, error) {
 	if x.Privacy == nil {
 		return core.Result{Value: value}, nil

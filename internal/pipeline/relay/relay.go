@@ -1,7 +1,6 @@
-// Package relay carries the calls of programs out to the upstreams. It is a
-// chain of guards, each of which can only subtract: refuse, delay, rewrite.
-//
-//	refusals → permit → well-formed → names → cache → budget → arguments → trust → policy → approval → journal → upstream
+// Package relay sends the calls of programs to the upstream servers. It is a chain of guards, each of which can only
+// subtract: refuse, delay, rewrite. refusals → permit → well-formed → names → cache → budget → arguments → trust →
+// policy → approval → journal → upstream
 package relay
 
 import (
@@ -38,11 +37,10 @@ type Upstream interface {
 	Call(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, error)
 }
 
-// Function is one of the engine's own functions, called by programs with an
-// empty server name.
+// Function is one of the engine's own functions. Programs call it with an empty server name.
 type Function func(ctx context.Context, arguments json.RawMessage) (any, error)
 
-// Execution is what the relay needs to know of the execution it serves.
+// Execution holds what the relay needs to know about the execution it serves.
 type Execution struct {
 	ID        string
 	Caller    core.Caller   // on whose behalf its calls are made
@@ -56,42 +54,40 @@ type Execution struct {
 	Files     Files           // where images and blobs from tools go
 	Carried   func([]byte)    // is told of data that stays out of the model's context
 	Progress  func(calls int) // may be nil
-	// Vet refuses tools of which the definition is not trusted any more. It may ask their
-	// server. now is the tool as the server lists it; nil allows any definition. A nil Vet
-	// trusts all.
+	// Vet refuses tools whose definition is no longer trusted. It may ask their server. now is the tool as the server
+	// lists it; if nil, any definition is allowed. A nil Vet trusts all tools.
 	Vet func(ctx context.Context, t *core.Tool) (now *core.Tool, refused *core.Error)
-	// Approve is asked about each call that the policy lets pass and that may have
-	// effects, or of which the tool has changed, or that takes personal data elsewhere.
-	// It may wait for a person, refuse the call, or spell its arguments in another way;
-	// the call that it returns leaves at once. Nil approves all.
+	// Approve is called for each call that the policy allows and that may have effects, whose tool has changed, or
+	// that takes personal data to another destination. It may wait for a person, refuse the call, or rewrite its
+	// arguments in another spelling. The returned call is sent at once. A nil Approve approves all calls.
 	Approve func(ctx context.Context, t *core.Tool, c core.Call, d policy.Decision) (core.Call, *core.Error)
-	// Leaves is told of each call right before it leaves, and came of what came of it. It
-	// may refuse the call, which else leaves with the context out. Nil is told nothing.
+	// Leaves is called right before each call is sent, and came with its result. It may refuse the call; otherwise
+	// the call is sent with the context out. It may be nil.
 	Leaves func(ctx context.Context, t *core.Tool, c core.Call, d policy.Decision) (out context.Context, came func(core.Result, error), refused *core.Error)
-	// Refused is told of each call that was refused on its way out; may be nil.
+	// Refused is called for each call that was refused before it was sent. It may be nil.
 	Refused func(c core.Call, refused *core.Error)
-	// Rehearse, if it is set, is told of each such call instead: it is not made, and
-	// the program gets a value of the shape that the tool declares, or that was learned.
+	// Rehearse if set, is called instead of sending such a call. The program gets a value of the tool's declared or
+	// learned shape.
 	Rehearse func(t *core.Tool, c core.Call, d policy.Decision) *core.Error
 	Privacy  Privacy      // nil hides nothing
 	Note     func(string) // is told what the Outcome warns of; may be nil
-	// Scope is whose answers may be given again: principal, session and policy. NoCache
-	// has none given again.
+	// Scope identifies within which cached answers may be reused: principal, session and policy. NoCache disables the
+	// cache.
 	Scope   string
 	NoCache bool
-	// Learn, if it is set, is told of each answer as the program gets it. It must not wait.
+	// Learn if set, is called with each answer as the program gets it. It must not block.
 	Learn func(t *core.Tool, answer json.RawMessage)
 	// Login, if it is set, has a person log in at the server of a call that was refused for
 	// want of that, and returns nil when the call may be made again.
 	Login func(ctx context.Context, c core.Call, needed *core.Error) *core.Error
-	// CallTimeout, if it is not 0, bounds each call from when it leaves.
+	// CallTimeout if not 0, bounds each call from the moment it is sent.
 	CallTimeout time.Duration
-	// Exact has the program, or who calls without one, get MCP's results as they are but for
-	// what is hidden. Method is another one than tools/call: the arguments are its params.
+	// Exact returns MCP's results unchanged apart from hidden data. Method is an MCP method other than tools/call,
+	// whose params are the arguments.
 	Exact  bool
 	Method string
-	// Asked records that a server asks the client, before it does, and came of what came of
-	// it. It may refuse. Nil is told nothing.
+	// Asked records a server's question to the client before it is sent, and came records the result. It may refuse.
+	// It may be nil.
 	Asked func(a core.Asked) (came func(result json.RawMessage, failed *core.Error), refused *core.Error)
 }
 
@@ -115,13 +111,13 @@ func New(u Upstream, cache *Cache) *Relay {
 	return &Relay{upstream: u, schemas: newSchemas(), cache: cache}
 }
 
-// Revised is an Upstream whose servers can be replaced by others of the same name.
+// Revised extends Upstream with servers that can be replaced by others of the same name.
 type Revised interface {
-	// Revision is another number whenever a server was added or changed; it is never 0.
+	// Revision returns a number that changes whenever a server was added or changed. It is never 0.
 	Revision() uint64
 }
 
-// Revision is that of the servers now, 0 if they are never replaced.
+// Revision returns the current revision of the servers, or 0 if they are never replaced.
 func (r *Relay) Revision() uint64 {
 	if revised, ok := r.upstream.(Revised); ok {
 		return revised.Revision()
@@ -172,7 +168,7 @@ func wellFormed(next sandbox.Host) sandbox.Host {
 	})
 }
 
-// refusals tells of calls that a rule or a limit kept from leaving.
+// refusals reports calls that a rule or a limit refused before they were sent.
 func refusals(told func(core.Call, *core.Error)) Guard {
 	return func(next sandbox.Host) sandbox.Host {
 		if told == nil {
@@ -188,8 +184,7 @@ func refusals(told func(core.Call, *core.Error)) Guard {
 	}
 }
 
-// permitted refuses calls of whoever may not have any made any more, those of the engine's own
-// functions too.
+// permitted refuses calls of a principal whose permission has ended, including calls of the engine's own functions.
 func permitted(p core.Permit) Guard {
 	return func(next sandbox.Host) sandbox.Host {
 		if p.Check == nil {
@@ -243,8 +238,8 @@ func (r *Relay) police(x Execution) Guard {
 	}
 }
 
-// rechecked returns a context in which a call is not sent if the policy by which it was judged is in force no
-// more and the one that is denies it, or might have a person asked about it.
+// rechecked returns a context in which a call is refused at the last moment if another policy is in force than the
+// one that judged it, and that policy denies it or might require approval.
 func (x Execution) rechecked(ctx context.Context, judged *policy.Policy, t *core.Tool, c core.Call) context.Context {
 	return core.WithFinalCheck(ctx, func() *core.Error {
 		if refused := x.Permit.Refused(); refused != nil {
@@ -264,9 +259,9 @@ func (x Execution) rechecked(ctx context.Context, judged *policy.Policy, t *core
 	})
 }
 
-// refreshed returns a function that passes on the outcome of a call. If the call was refused because the
-// server has changed the definition of the tool, the function first has the catalog list the server, so
-// that whoever reads the definition next gets the new one.
+// refreshed returns a function that passes on a call's result. If the call was refused because the server has changed
+// the tool's definition, the function first makes the catalog list the server, so that the next reader gets the new
+// definition.
 func (x Execution) refreshed(ctx context.Context, t *core.Tool) func(core.Result, error) (core.Result, error) {
 	return func(result core.Result, err error) (core.Result, error) {
 		if e := core.AsError(err); e == nil || e.Kind != core.KindToolChanged || x.Vet == nil {
@@ -279,8 +274,8 @@ func (x Execution) refreshed(ctx context.Context, t *core.Tool) func(core.Result
 	}
 }
 
-// vetted returns the tool to go by, and a context in which the call is sent only where the server
-// lists that definition.
+// vetted returns the tool to use, and a context in which the call is sent only if the server still lists that
+// definition.
 func (x Execution) vetted(ctx context.Context, t *core.Tool) (*core.Tool, context.Context, *core.Error) {
 	if x.Vet == nil {
 		return t, ctx, nil
@@ -296,8 +291,8 @@ func (x Execution) vetted(ctx context.Context, t *core.Tool) (*core.Tool, contex
 	return t, ctx, nil
 }
 
-// leave makes a call of which is told that it leaves. A person may have been asked about it
-// meanwhile, so whoever asked for it must still be permitted to.
+// leave records and sends a call. Approval may have taken a while, so it first checks that the principal is still
+// permitted to make the call.
 func leave(ctx context.Context, x Execution, next sandbox.Host, t *core.Tool, c core.Call, d policy.Decision) (core.Result, error) {
 	if refused := x.Permit.Refused(); refused != nil {
 		return core.Result{}, refused.At(c.Server, c.Tool)
@@ -337,8 +332,8 @@ func rehearse(x Execution, t *core.Tool, c core.Call, d policy.Decision) (core.R
 	return core.Result{Value: jsonschema.Placeholder(t.Answer())}, nil
 }
 
-// out is the innermost Host: the call leaves for the upstream, and what comes
-// back becomes the value that programs see.
+// out returns the innermost Host. It sends the call to the upstream server and converts the answer to the value that
+// programs see.
 func (r *Relay) out(x Execution) sandbox.Host {
 	return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
 		ctx, claim := core.WithClaim(core.WithCaller(x.reaching(ctx, c), x.Caller), x.ID)
@@ -396,7 +391,7 @@ func (r *Relay) reach(ctx context.Context, x Execution, c core.Call) (core.Resul
 	return result, err
 }
 
-// timed is ctx for as long as one call may take.
+// timed returns ctx with the timeout of one call.
 func (x Execution) timed(ctx context.Context) (context.Context, context.CancelFunc) {
 	if x.CallTimeout > 0 {
 		return deadline.With(ctx, x.CallTimeout)
@@ -431,8 +426,8 @@ func (r *Relay) fetch(ctx context.Context, x Execution, c core.Call) (json.RawMe
 	return answer, nil, err
 }
 
-// filedAway is an answer that is too large for memory, as files. Nothing is learned of it: the
-// value says where it is, and not what the tool answers.
+// filedAway holds an answer that is too large for memory, as files. It is not learned from, because the value only
+// says where the files are.
 func filedAway(ctx context.Context, x Execution, c core.Call, spooled *core.Spooled) (core.Result, error) {
 	defer spooled.Close()
 	l := &large{ctx: ctx, server: c.Server, spooled: spooled, x: x}
@@ -444,7 +439,7 @@ func filedAway(ctx context.Context, x Execution, c core.Call, spooled *core.Spoo
 	return core.Result{Value: value}, nil
 }
 
-// journal tells of the data that a direct client would have carried.
+// journal reports the data that a client without Retort would have had in its context.
 func journal(carried func([]byte)) Guard {
 	return func(next sandbox.Host) sandbox.Host {
 		return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {

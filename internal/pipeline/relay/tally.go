@@ -20,7 +20,7 @@ type Tally struct {
 	hits     int
 }
 
-// serve has t count the calls of x, beside those that it has counted.
+// serve makes t also count the calls of x.
 func (t *Tally) serve(x Execution) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -34,7 +34,7 @@ func (t *Tally) hit() {
 	t.hits++
 }
 
-// Hits are the answers that were given again. No call was made for them.
+// Hits returns how many answers came from the cache, without a call.
 func (t *Tally) Hits() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +68,7 @@ func (t *Tally) count(c core.Call) (n int, ok bool) {
 	return t.total, true
 }
 
-// Counts are the calls made so far, in all and by qualified name.
+// Counts returns the calls made so far, in total and by qualified tool name.
 func (t *Tally) Counts() (total int, byTool map[string]int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"retort/internal/base/jsonscan"
 )
 
-// unambiguous refuses a result in which a member that a program sees stands twice in one object: it
-// would not be clear which of them counts. The pool refuses the same in an answer that is not in
-// memory. Nearly every result is seen to be unambiguous without a look at each member.
+// unambiguous refuses a result in which a member visible to programs occurs twice in one object, because it would be
+// unclear which one counts. The connection pool refuses the same in answers that are not in memory. For nearly every
+// result a quick check suffices.
 func (a *answer) unambiguous(result json.RawMessage) error {
 	count := func(name string) int { return bytes.Count(result, []byte(name)) }
 	if count(`"content"`) < 2 && count(`"structuredContent"`) < 2 && count(`"isError"`) < 2 && count(`\u00`) == 0 &&
@@ -21,7 +21,7 @@ func (a *answer) unambiguous(result json.RawMessage) error {
 	return t.write(result)
 }
 
-// twice looks for members that stand twice in a result, in its parts, or in their resources.
+// twice finds members that occur twice in a result, in its parts or in their resources.
 type twice struct {
 	scan jsonscan.Scanner
 	seen []map[string]bool // by depth, of the objects that are open

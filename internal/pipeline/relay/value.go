@@ -19,11 +19,11 @@ import (
 // choice that ends in suffix and returns the path within the workspace.
 type Files interface {
 	Save(ctx context.Context, suffix string, data []byte) (path string, err error)
-	// Create begins such a file, of which the data comes by and by.
+	// Create begins such a file, whose data is written step by step.
 	Create(ctx context.Context, suffix string) (Incoming, error)
 }
 
-// answer is MCP's CallToolResult as far as programs see it.
+// answer holds the parts of MCP's CallToolResult that programs see.
 type answer struct {
 	Content           []part          `json:"content"`
 	StructuredContent json.RawMessage `json:"structuredContent"`
@@ -44,8 +44,8 @@ type part struct {
 	raw json.RawMessage
 }
 
-// unmarshal is json.Unmarshal that matches the names of members exactly, as MCP does: encoding/json
-// takes "Content" for "content", too.
+// unmarshal works like json.Unmarshal but matches member names exactly, as MCP requires. encoding/json would accept
+// "Content" for "content".
 func unmarshal(data []byte, v any) error {
 	_, err := fastjson.Parse(data, v, fastjson.DontMatchCaseInsensitiveStructFields)
 	return err
@@ -83,7 +83,7 @@ func (a *answer) read(result json.RawMessage) error {
 	return nil
 }
 
-// blob is what a program sees of bytes: where they are.
+// blob describes saved bytes to a program: where they are stored.
 type blob struct {
 	Path     string `json:"path"`
 	MIMEType string `json:"mimeType"`
@@ -164,7 +164,7 @@ func save(ctx context.Context, files Files, encoded, mime string) (json.RawMessa
 	return json.Marshal(blob{Path: path, MIMEType: mime, Bytes: len(data)})
 }
 
-// extension is the file name extension of the types that tools send most.
+// extension returns the file name extension for the MIME types that tools send most.
 func extension(mime string) string {
 	kind, _, _ := strings.Cut(mime, ";")
 	switch kind = strings.TrimSpace(strings.ToLower(kind)); kind {

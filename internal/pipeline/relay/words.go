@@ -9,8 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// argument is a location within the arguments as a program would write it:
-// filter.labels[2].
+// argument returns a location within the arguments as a program would write it: filter.labels[2].
 func argument(location []string) string {
 	var b strings.Builder
 	for i, step := range location {

@@ -8,7 +8,7 @@ import (
 	"retort/internal/tokens"
 )
 
-// maxKeys is how many keys of an object are told.
+// maxKeys bounds how many keys of an object a preview shows.
 const maxKeys = 40
 
 // viewer makes previews. Nothing personal may be cut before it is hidden: a part of it
@@ -17,8 +17,7 @@ type viewer struct {
 	hide func(string) string
 }
 
-// preview says in at most limit tokens what a value is: its shape, its counts, its first
-// and last items.
+// preview describes a value in at most limit tokens: its shape, its counts, its first and last items.
 func (v viewer) preview(value []byte, limit int) string {
 	value = value[skipSpace(value, 0):]
 	said := ""
@@ -85,7 +84,7 @@ func (v viewer) object(value []byte, limit int) string {
 	return said
 }
 
-// member is what follows the key of a member.
+// member returns the text that follows a member's key.
 func (v viewer) member(key string, value []byte) string {
 	switch kind := kindOf(value); {
 	case kind == "array":
@@ -96,7 +95,7 @@ func (v viewer) member(key string, value []byte) string {
 	return ": " + shown(key, string(value), v.hide)
 }
 
-// summary is an array in a few words.
+// summary describes an array in a few words.
 func summary(t *table) string {
 	if t.rows == 0 {
 		return "empty array"
@@ -108,7 +107,7 @@ func summary(t *table) string {
 	return strings.TrimSuffix(fmt.Sprintf("array of %d %s {%s}", t.rows, strings.Join(plural(byCount(t.kinds)), " and "), strings.Join(names, ", ")), " {}")
 }
 
-// ends is the beginning and the end of text in about limit tokens.
+// ends returns the beginning and the end of text in about limit tokens.
 func (v viewer) ends(text string, limit int) string {
 	if limit < 40 {
 		return ""
@@ -119,14 +118,14 @@ func (v viewer) ends(text string, limit int) string {
 	return fmt.Sprintf("%s\n… of %d bytes …\n%s", head, len(text), strings.ToValidUTF8(tail, ""))
 }
 
-// margin is more than the longest value that is looked for, in bytes: where a part of a
-// text was cut out, what is within it is not shown.
+// margin exceeds, in bytes, the length of every value that is searched for. Where a part of a text was cut out, that
+// much next to the cut is not shown.
 const margin = 1 << 10
 
-// part is how many bytes of a text are looked at to show so many tokens of it.
+// part returns how many bytes of a text are examined to show this many tokens of it.
 func part(tokens int) int { return tokens*16 + margin }
 
-// head is the beginning of a text, with what is personal in it hidden.
+// head returns the beginning of a text with personal data hidden.
 func (v viewer) head(text string, tokens int) string {
 	if len(text) <= part(tokens) {
 		return v.hide(text)
@@ -135,7 +134,7 @@ func (v viewer) head(text string, tokens int) string {
 	return strings.ToValidUTF8(shown[:max(0, len(shown)-margin)], "")
 }
 
-// tail is the end of a text, with what is personal in it hidden.
+// tail returns the end of a text with personal data hidden.
 func (v viewer) tail(text string, tokens int) string {
 	if len(text) <= part(tokens) {
 		return v.hide(text)
@@ -144,7 +143,7 @@ func (v viewer) tail(text string, tokens int) string {
 	return strings.ToValidUTF8(shown[min(len(shown), margin):], "")
 }
 
-// row is an item of an array in at most limit tokens.
+// row returns an array item in at most limit tokens.
 func (v viewer) row(item []byte, limit int) string {
 	if len(item) > 64<<10 && item[0] == '{' {
 		return v.object(item, limit)

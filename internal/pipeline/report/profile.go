@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on what is noted of a table.
+// Bounds on what is collected about a table.
 const (
 	maxColumns  = 60
 	maxDistinct = 1000 // of a column that are counted
@@ -19,7 +19,7 @@ const (
 	maxSample   = 40   // bytes of one of them
 )
 
-// table is what is told of the items of an array.
+// table summarizes the items of an array.
 type table struct {
 	rows    int
 	kinds   map[string]int
@@ -29,7 +29,7 @@ type table struct {
 	seed    maphash.Seed
 }
 
-// column is what is told of one key of the objects in an array.
+// column summarizes one key of the objects in an array.
 type column struct {
 	name     string
 	seen     int
@@ -50,7 +50,7 @@ type sample struct {
 	count int
 }
 
-// profile goes once through the items of an array.
+// profile summarizes the items of an array in one pass.
 func profile(array []byte) *table {
 	t := &table{kinds: map[string]int{}, byName: map[string]*column{}, seed: maphash.MakeSeed()}
 	for item := range items(array) {
@@ -160,8 +160,7 @@ func (c *column) count(value []byte, seed maphash.Seed) {
 	c.distinct[h] = s
 }
 
-// describe is a column in a line. What it shows of values is hidden as a member of that
-// name is.
+// describe describes a column in one line. Values in it are hidden like a member with the column's name.
 func (c *column) describe(t *table, hide func(string) string) string {
 	var said []string
 	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
@@ -200,7 +199,7 @@ func (c *column) describe(t *table, hide func(string) string) string {
 	return c.name + optional + " (" + kinds + ")" // with a colon it would read as a form that somebody has filled in
 }
 
-// samples are all values of a column, if they are few and each is there repeatedly.
+// samples lists all values of a column if there are few and each occurs repeatedly.
 func (c *column) samples(hide func(string) string) string {
 	if len(c.distinct) == 0 || len(c.distinct) > maxSamples || c.beyond {
 		return ""
@@ -220,7 +219,7 @@ func (c *column) samples(hide func(string) string) string {
 	return strings.Join(parts, ", ")
 }
 
-// byCount are the names of kinds, the most frequent first.
+// byCount returns the names of kinds, most frequent first.
 func byCount(kinds map[string]int) []string {
 	var names []string
 	for kind := range kinds {
@@ -237,7 +236,7 @@ func quoted(s string) string {
 	return string(raw)
 }
 
-// shown is a value as the model may see it where a key tells what it is.
+// shown returns a value as the model may see it. The key helps to recognize personal data.
 func shown(key, raw string, hide func(string) string) string {
 	for _, value := range members([]byte(hide("{" + quoted(key) + ":" + raw + "}"))) {
 		return string(value)

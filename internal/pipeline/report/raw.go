@@ -16,7 +16,7 @@ func skipSpace(raw []byte, i int) int {
 	return i
 }
 
-// end is behind the value that begins at i.
+// end returns the offset after the value that begins at i.
 func end(raw []byte, i int) int {
 	switch raw[i] {
 	case '"':
@@ -91,7 +91,7 @@ func members(raw []byte) iter.Seq2[string, json.RawMessage] {
 	}
 }
 
-// text is the text of a string.
+// text returns the decoded text of a JSON string.
 func text(raw []byte) string {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1])

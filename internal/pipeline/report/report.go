@@ -1,6 +1,5 @@
-// Package report makes what the model sees of an execution: the value and the
-// output as far as they are worth their tokens, the rest in files, with a
-// preview that says what is there and how to go on.
+// Package report produces what the model sees of an execution: the value and the output as far as they are worth
+// their tokens, and the rest in files, with a preview that describes them and says how to continue.
 package report
 
 import (
@@ -13,8 +12,7 @@ import (
 	"retort/internal/tokens"
 )
 
-// Files keeps what is too large for the model. Paths are relative to the
-// workspace of the session.
+// Files stores what is too large for the model. Paths are relative to the session's workspace.
 type Files interface {
 	Write(path string, data []byte) error
 }
@@ -26,20 +24,19 @@ const DefaultMaxTokens = 2000
 // its code frame, too little to carry data out.
 const maxMessage = 4 << 10
 
-// Options say how an execution is reported.
+// Options configures the report of an execution.
 type Options struct {
 	ID        string
 	MaxTokens int   // of value and output together
 	Files     Files // nil only where there can be nothing to keep
 	Language  core.Language
-	// Hide is text without what is personal; nil: nothing is. It is asked before anything
-	// is cut, as a part of a value would not be recognised.
+	// Hide returns a text without personal data. If nil, nothing is hidden. It is called before anything is cut,
+	// because part of a value would not be recognized.
 	Hide func(text string) string
 }
 
-// Make turns the report of a sandbox into an Outcome. The value, or the output,
-// that would take the Outcome beyond the limit goes whole to files, and is not hidden
-// there: programs read them.
+// Make converts a sandbox's report to an Outcome. A value or output that would exceed the limit is written to a file
+// completely. It is not hidden there, because programs read the file.
 func Make(r sandbox.Report, options Options) core.Outcome {
 	o := core.Outcome{
 		ExecutionID: options.ID, Status: r.Status, Warnings: r.Warnings,
@@ -63,8 +60,8 @@ func (o Options) maker(outcome *core.Outcome) *maker {
 	return &maker{Options: o, outcome: outcome, left: o.MaxTokens, view: viewer{o.Hide}}
 }
 
-// held is what a program printed before it was stopped, without the end of a line that it
-// had not ended: that may be a part of something personal.
+// held returns a stopped program's output up to the last complete line. An incomplete line may end in a part of
+// personal data.
 func held(output string) string {
 	line := strings.LastIndexByte(output, '\n') + 1
 	if line == len(output) {
@@ -73,8 +70,8 @@ func held(output string) string {
 	return strings.ToValidUTF8(output[:max(line, len(output)-margin)], "") + "…"
 }
 
-// Effects puts into an Outcome the calls that a dry run did not make: as many as are
-// worth their tokens. All of them are in a file then.
+// Effects adds the calls that a dry run did not make to an Outcome, as many as are worth their tokens. If not all
+// fit, all of them are written to a file.
 func Effects(o *core.Outcome, effects []core.Intended, options Options) {
 	m := options.maker(o)
 	for i, e := range effects {
@@ -91,7 +88,7 @@ func Effects(o *core.Outcome, effects []core.Intended, options Options) {
 	o.Effects = effects
 }
 
-// Returned is the number of tokens that o puts into the model's context.
+// Returned returns how many tokens o puts into the model's context.
 func Returned(o core.Outcome) int {
 	o.Stats.Tokens = nil
 	text, err := json.Marshal(o)
@@ -134,10 +131,10 @@ func (m *maker) value(value json.RawMessage) {
 	m.spill("result", name, data, m.view.preview(value, m.MaxTokens/4), how(m.Language, name))
 }
 
-// muchJSON is how many bytes are better not in the memory of a program at once.
+// muchJSON is the size, in bytes, above which JSON should not be in a program's memory at once.
 const muchJSON = 8 << 20
 
-// jsonLines is an array with each item on a line of its own.
+// jsonLines returns an array with each item on its own line.
 func jsonLines(array []byte) []byte {
 	out := make([]byte, 0, len(array))
 	for item := range items(array) {
