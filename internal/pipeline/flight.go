@@ -107,7 +107,7 @@ func (p *Pipeline) Permitted(ctx context.Context) context.Context {
 	}})
 }
 
-// noting returns execute with the journal's writing on disk from the beginning.
+// noting returns execute preceded by writing the journal to disk. If that fails, nothing is executed.
 func noting(id string, execute func(context.Context, *flight) core.Outcome) func(context.Context, *flight) core.Outcome {
 	return func(ctx context.Context, f *flight) core.Outcome {
 		if err := f.journal.Keep(); err != nil {

@@ -35,8 +35,8 @@ func (x *execution) proxied(v *check.Verdict) bool {
 	return !x.reachable().Closed() && v.Program.Language == core.Python && v.Risk.Reaches()
 }
 
-// attempted records an address that a program tries to reach. An address that the program knows only as a token is
-// restored first, because it may be blacklisted.
+// attempted records an address that a program tries to reach. If the program knows the host only as a token, the
+// value behind it is compared with the blacklist.
 func (x *execution) attempted(a egress.Attempt) *core.Error {
 	if a.Decision == egress.Refused && !a.Blacklisted && x.screen != nil {
 		a.Blacklisted = x.pipeline.Network.Lists(x.screen.Show(a.Host))

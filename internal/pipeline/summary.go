@@ -129,7 +129,7 @@ func (x *execution) summary(o core.Outcome) string {
 	return b.String() + x.changes.words
 }
 
-// called describes how many calls were made. It returns "" for a single call that only reads.
+// called describes how many calls were made. For a call without a program and without effects it returns "".
 func (x *execution) called(o core.Outcome) string {
 	effects := x.changes.effects()
 	if x.req.Code == "" {

@@ -34,14 +34,14 @@ type builder struct {
 	sealed func(property string) string // of answers
 }
 
-// waiting is a named type whose schema is still to be read.
+// waiting holds a named type whose schema has not been read yet.
 type waiting struct {
 	*named
 	where scope
 	of    *value
 }
 
-// scope is where in a document a schema stands.
+// scope locates a schema within its document.
 type scope struct {
 	document *document
 	resource *value
@@ -124,7 +124,7 @@ func arguments(n *node, schema *value) *node {
 	return n
 }
 
-// schema is the type of a schema.
+// schema returns the type of a schema.
 func (b *builder) schema(v *value, s scope) *node {
 	b.nodes++
 	switch {
@@ -154,7 +154,7 @@ func (b *builder) schema(v *value, s scope) *node {
 	return &c
 }
 
-// parts is the type of a schema object, without its documentation.
+// parts returns the type of a schema object, without its documentation.
 func (b *builder) parts(v *value, s scope) *node {
 	var all []*node
 	if ref, ok := reference(v); ok {
@@ -246,7 +246,7 @@ func lifted(n *node) *node {
 	return &c
 }
 
-// reference tells what v refers to.
+// reference returns the reference that v consists of, if it is one.
 func reference(v *value) (string, bool) {
 	for _, keyword := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
 		if ref := v.get(keyword); ref.is(jsonString) {
@@ -256,8 +256,7 @@ func reference(v *value) (string, bool) {
 	return "", false
 }
 
-// reference is the type that a reference means: a named one, unless what it
-// means is as short as a name.
+// reference returns the type that a reference points to: a named type, unless the type itself is as short as a name.
 func (b *builder) reference(ref string, s scope) *node {
 	found, ok := target{s.resource, s.resource}, false
 	name := ref
@@ -289,7 +288,7 @@ func (b *builder) target(t target, ref string, s scope) *node {
 	return &node{shape: shapeRef, to: n}
 }
 
-// isShort tells whether a schema's type is no longer than a name.
+// isShort reports whether a schema's type is no longer than a name.
 func isShort(v *value) bool {
 	if v.kind != jsonObject {
 		return true
@@ -367,7 +366,7 @@ func cutAliases(types []*named) {
 	}
 }
 
-// remade is a union or intersection with its items replaced, if any changes.
+// remade returns a union or intersection with its items replaced, or the same node if none changes.
 func remade(n *node, combine func(...*node) *node, replace func(*node) *node) *node {
 	items := make([]*node, len(n.items))
 	changed := false

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// docOf is what a schema says of its type n beyond the type.
+// docOf returns the documentation that a schema gives its type n.
 func docOf(v *value, n *node) doc {
 	d := doc{text: v.get("description").str()}
 	if d.text == "" {
@@ -25,7 +25,7 @@ func docOf(v *value, n *node) doc {
 	return d
 }
 
-// tagOf is how a keyword that is no part of the type is told, or "".
+// tagOf returns the documentation tag for a keyword that the type cannot express, or "".
 func tagOf(keyword string, v *value) string {
 	switch keyword {
 	case "default", "example":
@@ -57,8 +57,7 @@ func tagOf(keyword string, v *value) string {
 
 const maxShown = 200
 
-// show is a value on one line, at most 200 characters of it. Strings have no
-// quotes.
+// show returns a value on one line, at most 200 characters of it. Strings have no quotes.
 func show(v *value) string {
 	if v.is(jsonString) {
 		return shorten(oneLine(v.text), maxShown)
@@ -66,7 +65,7 @@ func show(v *value) string {
 	return literalText(v)
 }
 
-// literalText is a value as JSON on one line, at most 200 characters of it.
+// literalText returns a value as JSON on one line, at most 200 characters of it.
 func literalText(v *value) string {
 	if v.is(jsonString) {
 		return shorten(quote(v.text), maxShown)

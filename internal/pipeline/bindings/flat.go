@@ -1,7 +1,7 @@
 package bindings
 
-// flat is a type as one object that holds whatever the type's alternatives
-// hold; nil if a value need not be an object, or if that is too much to tell.
+// flat merges a type's alternatives into one object type that accepts all of their members. It returns nil if a value
+// need not be an object, or if the type is too large.
 func flat(n *node) *node {
 	f := flattener{left: 1000}
 	return f.object(n)
@@ -27,7 +27,7 @@ func (f *flattener) object(n *node) *node {
 	return nil
 }
 
-// joined is one object made of the parts of a union or intersection.
+// joined returns one object made of the parts of a union or intersection.
 func (f *flattener) joined(n *node) *node {
 	out := &node{shape: shapeObject, doc: n.doc}
 	at, required := map[string]int{}, map[string]int{}
@@ -57,7 +57,7 @@ func (f *flattener) joined(n *node) *node {
 	return out
 }
 
-// combined is the type of a property that several parts have.
+// combined returns the type of a property that occurs in several parts.
 func combined(a, b *node, s shape) *node {
 	n := both
 	if s == shapeUnion {

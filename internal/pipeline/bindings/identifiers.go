@@ -10,16 +10,15 @@ import (
 	"unicode/utf8"
 )
 
-// Names are the identifiers of a server or tool.
+// Names holds the identifiers of a server or tool.
 type Names struct {
 	TypeScript string // camelCase
 	Python     string // snake_case
 }
 
-// AssignServer gives every server of a configuration its identifiers, by raw
-// name. They depend on the set of names only, not on its order; no two are
-// equal, not even but for case. A name that is what it would become keeps it;
-// all others that would become the same get a suffix made from the raw name.
+// AssignServer assigns identifiers to all servers of a configuration, by raw name. They depend only on the set of
+// names, not on its order. No two are equal, even if case is ignored. A name that is already a valid identifier keeps
+// it. Other names that would get the same one get a suffix made from the raw name.
 func AssignServer(names []string) map[string]Names {
 	return assign(names, "server", func(s string) string { return strings.ToLower(s) })
 }
@@ -99,7 +98,7 @@ func (n *numbering) name(base string) string {
 	return name
 }
 
-// suffixDigits is how many digits of their digests tell names apart.
+// suffixDigits is the number of digest digits in a suffix.
 func suffixDigits(names []string, group []int) int {
 	for n := 6; n < 64; n++ {
 		seen := map[string]bool{}
@@ -135,8 +134,8 @@ func safe(s, otherwise string, reserved map[string]bool) string {
 	return s
 }
 
-// camel is a name in camelCase, without what can't be in an identifier. A name
-// that is in camelCase stays as it is.
+// camel converts a name to camelCase, without characters that identifiers cannot contain. A name in camelCase stays
+// unchanged.
 func camel(s string) string {
 	if isCamel(s) {
 		return s
@@ -178,10 +177,10 @@ func isCamel(s string) bool {
 	return s != "" && utf8.RuneCountInString(s) <= maxIdentifier
 }
 
-// shouts tells whether a name has no lower-case letter.
+// shouts reports whether a name has no lower-case letter.
 func shouts(s string) bool { return strings.ToUpper(s) == s }
 
-// snake is a name in snake_case.
+// snake converts a name to snake_case.
 func snake(s string) string {
 	var parts []string
 	for _, w := range words(s) {
@@ -190,10 +189,10 @@ func snake(s string) string {
 	return clip(strings.ToLower(strings.Join(parts, "_")), s)
 }
 
-// pascal is an identifier with its first letter in upper case.
+// pascal returns an identifier with its first letter in upper case.
 func pascal(ident string) string { return upperFirst(ident) }
 
-// words are the parts of a name between characters that no identifier has.
+// words splits a name at characters that no identifier contains.
 func words(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return !partOfWord(r) })
 }
@@ -214,14 +213,13 @@ func humps(word string) []string {
 	return append(parts, string(rs[start:]))
 }
 
-// plural tells whether what follows a capital is the s of URLs.
+// plural reports whether the text after a capital is the plural s, as in URLs.
 func plural(rest []rune) bool {
 	return rest[0] == 's' && (len(rest) == 1 || unicode.IsUpper(rest[1]))
 }
 
-// partOfWord tells whether a character can be in an identifier of every
-// language. Beyond ASCII these are letters that have one spelling only, since
-// Python reads identifiers in Unicode's normal form.
+// partOfWord reports whether every language allows a character in identifiers. Beyond ASCII these are letters with
+// only one spelling, since Python normalizes identifiers.
 func partOfWord(r rune) bool {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':

@@ -21,8 +21,7 @@ const (
 	jsonDeep // nested deeper than maxDepth; what it holds is not known
 )
 
-// value is a JSON value that keeps the order of an object's members and the
-// digits of a number.
+// value holds a JSON value and keeps the order of an object's members and the digits of a number.
 type value struct {
 	kind  jsonKind
 	text  string   // of a string; as written: true, false, a number
@@ -56,7 +55,7 @@ func (v *value) is(kind jsonKind) bool { return v != nil && v.kind == kind }
 func (v *value) isTrue() bool  { return v.is(jsonBool) && v.text == "true" }
 func (v *value) isFalse() bool { return v.is(jsonBool) && v.text == "false" }
 
-// str is the text of a string, or "".
+// str returns the text of a string, or "".
 func (v *value) str() string {
 	if v.is(jsonString) {
 		return v.text
@@ -388,7 +387,7 @@ func (p *parser) hex() (rune, bool) {
 	return rune(n), true
 }
 
-// isNumber tells whether s is a JSON number.
+// isNumber reports whether s is a JSON number.
 func isNumber(s string) bool {
 	s = strings.TrimPrefix(s, "-")
 	whole, s := digits(s)

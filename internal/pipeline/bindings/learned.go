@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// learn says of the type of what a tool answers that it is only what was seen so far. A
-// type that says nothing is left out.
+// learn adds a note to the answer's type that it is only inferred from past answers. It drops a type that says
+// nothing.
 func (out *tool) learn(t *core.Tool) {
 	if out.output == nil || len(t.OutputSchema) > 0 {
 		return
@@ -30,9 +30,8 @@ func count(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// Advice is the Declaration of a tool for the check of programs, in which a value that was
-// once an object and once a text is both at once: so the fields of the object are known,
-// whatever else there was.
+// Advice returns the Declaration of a tool for checking programs. A value that was sometimes an object and sometimes
+// a string has both types at once, so that the object's fields are known in any case.
 func Advice(t *core.Tool) string {
 	types := describe(t)
 	if types.learned != "" {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// own is the type that a schema's own keywords give, those aside that
-// combine other schemas.
+// own returns the type given by a schema's own keywords, except those that combine other schemas.
 func (b *builder) own(v *value, s scope) *node {
 	if c := v.get("const"); c != nil {
 		return b.literal(c, 0)
@@ -82,7 +81,7 @@ func (b *builder) enum(e *value) *node {
 	return union(literals...)
 }
 
-// widened is the type of which an enum has too many literals.
+// widened returns the general type of an enum with too many literals.
 func widened(literals []*node, count int) *node {
 	var types []*node
 	for _, l := range literals {
@@ -102,7 +101,7 @@ func widened(literals []*node, count int) *node {
 	return &wide
 }
 
-// literal is the type whose only value is v.
+// literal returns the type whose only value is v.
 func (b *builder) literal(v *value, depth int) *node {
 	if b.nodes++; b.nodes > maxNodes || depth > maxNesting {
 		return anyNode
@@ -132,13 +131,13 @@ func (b *builder) literal(v *value, depth int) *node {
 	return &node{shape: shapeLiteral, literal: v}
 }
 
-// exact tells whether a number as written is the number that JavaScript reads.
+// exact reports whether JavaScript reads exactly this number.
 func exact(number string) bool {
 	const safe = 15 // digits
 	return len(strings.TrimLeft(number, "-0.")) <= safe && !strings.ContainsAny(number, "eE")
 }
 
-// array is the type of a schema with type array.
+// array returns the type of a schema with type array.
 func (b *builder) array(v *value, s scope) *node {
 	items := v.get("items")
 	first, rest := v.get("prefixItems"), items
@@ -175,7 +174,7 @@ func number(v *value, otherwise int) int {
 	return otherwise
 }
 
-// object is the type of a schema with type object.
+// object returns the type of a schema with type object.
 func (b *builder) object(v *value, s scope) *node {
 	n := &node{shape: shapeObject}
 	inner := s.deeper()
@@ -200,8 +199,8 @@ func (b *builder) object(v *value, s scope) *node {
 	return n
 }
 
-// specialKeys is the pattern of keys that are never written behind a dot. So they are no
-// reason to let every name pass.
+// specialKeys matches the keys that can never be written after a dot. A pattern for them does not make every name
+// valid.
 const specialKeys = `[^0-9A-Za-z_$]`
 
 func requiredNames(v *value) map[string]bool {
@@ -216,8 +215,8 @@ func requiredNames(v *value) map[string]bool {
 	return names
 }
 
-// undeclared are the properties that required names without a declaration in
-// the same schema. Their types come from the schema around, if it has them.
+// undeclared returns the properties that required lists but this schema does not declare. The surrounding schema may
+// give them types.
 func (b *builder) undeclared(required, properties *value, s scope) []field {
 	var fields []field
 	seen := map[string]bool{}
@@ -238,9 +237,8 @@ func (b *builder) undeclared(required, properties *value, s scope) []field {
 	return fields
 }
 
-// others is the type of the properties without a name, nil if there are none.
-// An object that declares nothing may hold anything; one that declares
-// properties is taken at its word, so that misspelt ones are found.
+// others returns the type of undeclared properties, or nil if there are none. An object that declares no properties
+// may hold anything. One that declares some is assumed to be complete, so that misspelt ones are found.
 func (b *builder) others(v *value, inner scope, bare bool) *node {
 	var types []*node
 	patterns := v.get("patternProperties")

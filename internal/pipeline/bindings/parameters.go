@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// Parameter is one parameter of a tool as a Python program writes it.
+// Parameter describes one parameter of a tool as Python programs write it.
 type Parameter struct {
 	Name     string // the property's name in the schema
 	Keyword  string // the parameter's name in Python
@@ -21,14 +21,14 @@ type Parameter struct {
 	node *node
 }
 
-// Parameters are what a tool takes.
+// Parameters describes what a tool accepts.
 type Parameters struct {
 	List []Parameter // in the order of positional arguments: what is needed comes first
 	Open bool        // others may be there
 }
 
-// ParametersOf are the parameters of a tool. A tool whose input is no plain
-// object has none, and takes anything.
+// ParametersOf returns the parameters of a tool. A tool whose input is not a plain object has none and accepts
+// anything.
 func ParametersOf(t *core.Tool) Parameters {
 	types := describe(t)
 	object := flat(types.input.node)
@@ -89,7 +89,7 @@ func (p Parameter) Takes(literal json.RawMessage) bool {
 	return err != nil || fits(p.node, v, 0)
 }
 
-// kinds are a value of each kind that Python's literals have.
+// kinds maps each kind of Python literal to an example value.
 var kinds = map[string]*value{
 	"str": {kind: jsonString}, "int": {kind: jsonNumber, text: "1"}, "float": {kind: jsonNumber, text: "1.5"}, "bool": {kind: jsonBool, text: "true"},
 	"list": {kind: jsonArray}, "dict": {kind: jsonObject},
@@ -104,7 +104,7 @@ func (p Parameter) TakesKind(kind string) bool {
 
 const fitDepth = 24
 
-// fits tells whether v is a value of type n, as far as is plain to see.
+// fits reports whether v is a value of type n. It returns true in doubt.
 func fits(n *node, v *value, depth int) bool {
 	if depth > fitDepth {
 		return true
@@ -138,7 +138,7 @@ func fitsObject(n *node, v *value, depth int) bool {
 	return true
 }
 
-// fitsKind tells whether a value of v's kind can be one of type n.
+// fitsKind reports whether a value of v's kind can have type n.
 func fitsKind(n *node, v *value, depth int) bool {
 	switch n.shape {
 	case shapeNever:

@@ -1,6 +1,6 @@
 package bindings
 
-// param is one positional parameter.
+// param describes one positional parameter.
 type param struct {
 	field
 	ident string // its name as a parameter
@@ -8,9 +8,8 @@ type param struct {
 
 const maxPositional = 8
 
-// positional are the parameters of a call without property names, nil if there
-// is no such call: too many of them, or the first might itself be an object,
-// which is then always taken as the whole input.
+// positional returns the parameters of a call without property names. It returns nil if such a call is impossible:
+// there are too many, or the first may itself be an object, which is always taken as the whole input.
 func positional(input *node) []param {
 	if input.shape != shapeObject || len(input.fields) == 0 || len(input.fields) > maxPositional || mayBeObject(input.fields[0].node) {
 		return nil
@@ -28,7 +27,7 @@ func positional(input *node) []param {
 	return params
 }
 
-// mayBeObject tells whether a value of n can be an object that is no array.
+// mayBeObject reports whether a value of n can be an object other than an array.
 func mayBeObject(n *node) bool {
 	switch n.shape {
 	case shapeAny, shapeObject, shapeRef, shapeBoth:
@@ -43,7 +42,7 @@ func mayBeObject(n *node) bool {
 	return false
 }
 
-// optionalInput tells whether a call needs no input.
+// optionalInput reports whether a call can omit its input.
 func optionalInput(n *node) bool {
 	switch n.shape {
 	case shapeObject:

@@ -2,7 +2,7 @@ package bindings
 
 import "strings"
 
-// pythonDialect is Python's way of writing types on one line.
+// pythonDialect writes types on one line in Python's syntax.
 type pythonDialect struct{}
 
 func (pythonDialect) atom(n *node) string                 { return pyAtom(n) }

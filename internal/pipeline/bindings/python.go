@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// keywordParams are the parameters of a Python function for an input, those
-// that are needed first; nil if the input is no object.
+// keywordParams returns the parameters of a Python function for an input, required ones first, or nil if the input is
+// not an object.
 func keywordParams(input *node) []param {
 	object := flat(input)
 	if object == nil {
@@ -29,7 +29,7 @@ func keywordParams(input *node) []param {
 	return params
 }
 
-// keyword is the name of a property as a parameter.
+// keyword returns a property's name as a parameter.
 func keyword(name string) string {
 	if !isIdentifier(name) || strings.Contains(name, "$") {
 		name = safe(snake(name), "argument", pythonReserved)
@@ -55,7 +55,7 @@ type pyPrinter struct {
 	notes   []string // what the last type could not say
 }
 
-// pyClass is an object type with the name of its class.
+// pyClass holds an object type and the name of its class.
 type pyClass struct {
 	name string
 	node *node
@@ -98,7 +98,7 @@ func (p *pyPrinter) declarations(t *tool) {
 	}
 }
 
-// refersTo tells whether some type of t names n.
+// refersTo reports whether a type of t refers to n.
 func refersTo(t *tool, n *named) bool {
 	seen := map[*node]bool{}
 	var visit func(*node) bool
@@ -162,8 +162,8 @@ func (p *pyPrinter) class(name string, n *node) {
 	p.write("\n\n")
 }
 
-// classKeys tells whether all keys can be attributes of a class. Names with two
-// leading underscores would be changed by Python.
+// classKeys reports whether all keys can be attributes of a class. Python would mangle names with two leading
+// underscores.
 func classKeys(n *node) bool {
 	for _, f := range n.fields {
 		if !isIdentifier(f.name) || pythonKeyword[f.name] || strings.Contains(f.name, "$") || strings.HasPrefix(f.name, "__") {
@@ -192,7 +192,7 @@ func (p *pyPrinter) fieldType(f field, class string) string {
 	return typ
 }
 
-// otherKeys says in words which undeclared keys an object has.
+// otherKeys describes which undeclared keys an object may have.
 func otherKeys(n *node) string {
 	switch {
 	case n.index == nil, n.index.shape == shapeNever, len(n.fields) == 0:
@@ -207,7 +207,7 @@ func otherKeys(n *node) string {
 	return "Other keys have values of type " + text + "."
 }
 
-// typ is a type as Python writes it; name is for the class that it may need.
+// typ returns a type in Python's syntax. name is used for a class that the type may need.
 func (p *pyPrinter) typ(n *node, name string) string {
 	if n.note != "" {
 		p.notes = append(p.notes, n.note)
@@ -295,8 +295,8 @@ func clipTo(s string, n int) string {
 
 func isUnion(n *node) bool { return n.shape == shapeUnion }
 
-// merge is an intersection as one object, nil if it can't be one. The same
-// parts give the same object, so that recursive intersections end.
+// merge merges an intersection into one object, or returns nil. Equal parts give the same object, so that recursive
+// intersections end.
 func (p *pyPrinter) merge(n *node) *node {
 	if slices.ContainsFunc(n.items, isUnion) {
 		return nil
@@ -317,7 +317,7 @@ func (p *pyPrinter) merge(n *node) *node {
 	return object
 }
 
-// pyAtom is a type without parts.
+// pyAtom returns a type without parts in Python's syntax.
 func pyAtom(n *node) string {
 	switch n.shape {
 	case shapeNever:
@@ -360,7 +360,7 @@ func (p *pyPrinter) remarks(d doc, indent string) {
 	p.notes = nil
 }
 
-// docLines are the lines of documentation.
+// docLines returns the lines of a documentation.
 func docLines(d doc, more ...string) []string {
 	text := append(lines(d.text), d.tags...)
 	for _, m := range more {
@@ -396,7 +396,7 @@ func inDocstring(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), `"`, `\"`)
 }
 
-// pyToolDoc is what is said of a tool and of its input as a whole.
+// pyToolDoc returns the documentation of a tool and of its input as a whole.
 func pyToolDoc(t *core.Tool, types *tool) doc {
 	d := toolDoc(t)
 	input := types.input.node.doc
@@ -404,7 +404,7 @@ func pyToolDoc(t *core.Tool, types *tool) doc {
 	return d
 }
 
-// pyFull is a tool's Python with the call in front.
+// pyFull returns a tool's Python declarations, preceded by the call.
 func pyFull(name string, t *core.Tool) string {
 	types := outline(t)
 	p := newPyPrinter(types)
@@ -416,7 +416,7 @@ func pyFull(name string, t *core.Tool) string {
 	return strings.ReplaceAll(strings.TrimSpace(p.b.String()), "\n\n\n", "\n") + "\n"
 }
 
-// stubParameters writes one parameter per line with what is said of it.
+// stubParameters writes one parameter per line with its documentation.
 func (p *pyPrinter) stubParameters(types *tool) {
 	params := keywordParams(types.input.node)
 	if params == nil {

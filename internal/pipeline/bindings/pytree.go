@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// pythonFiles is the tree for Python: a package per server.
+// pythonFiles yields the tree for Python: one package per server.
 func pythonFiles(ts *core.Toolset) iter.Seq[file] {
 	return func(yield func(file) bool) {
 		ok := yield(file{"client.py", func() string { return clientPy }}) &&
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 `
 
-// serverPackage is the module of a server. Its first line is a docstring, so
-// that no other line can declare an encoding.
+// serverPackage returns the module of a server. Its first line is a docstring, so that no other line can declare an
+// encoding.
 func serverPackage(s *core.Server) string {
 	p := &pyPrinter{}
 	p.docstring(append([]string{"The tools of " + oneLine(s.Name) + "."}, lines(s.Instructions)...), "")
@@ -58,7 +58,7 @@ func serverPackage(s *core.Server) string {
 	return p.b.String()
 }
 
-// pyWrapper is the types of a tool and the function that calls it.
+// pyWrapper returns a tool's types and the function that calls it.
 func pyWrapper(t *core.Tool) string {
 	types := describe(t)
 	p := newPyPrinter(types)
@@ -71,7 +71,7 @@ func pyWrapper(t *core.Tool) string {
 	return p.b.String()
 }
 
-// function is the head and the last line of a wrapper.
+// function returns the head and the last line of a wrapper.
 func (p *pyPrinter) function(t *core.Tool, types *tool, params []param) (head, body string) {
 	name := pyQuote(t.Server + "__" + t.Name)
 	if params == nil {
@@ -96,7 +96,7 @@ func (p *pyPrinter) function(t *core.Tool, types *tool, params []param) (head, b
 	return head, "    return call_mcp_tool(" + name + ", given({" + strings.Join(pairs, ", ") + "}))\n"
 }
 
-// paramDocs are the lines of a docstring that describe parameters.
+// paramDocs returns the lines of a docstring that describe parameters.
 func paramDocs(params []param) []string {
 	var out []string
 	for _, q := range params {

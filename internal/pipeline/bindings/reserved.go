@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// set makes a set of the words of a text.
+// set returns the set of the words in texts.
 func set(texts ...string) map[string]bool {
 	out := map[string]bool{}
 	for _, text := range texts {
@@ -54,7 +54,6 @@ var builtins = set(`
 	`callMCPTool searchTools exec sleep ToolError state skills pii servers fs input`,
 	`math json re asyncio datetime read_file write_file list_files search_tools call_mcp_tool exec_command result print`)
 
-// Builtins are the names that a program's environment has by itself, in either
-// language. A server whose identifier is one of them gets no global: programs
-// reach it by import.
+// Builtins returns the names that a program's environment defines, in either language. A server with such an
+// identifier gets no global variable; programs import it.
 func Builtins() map[string]bool { return maps.Clone(builtins) }

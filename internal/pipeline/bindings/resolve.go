@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// document is one schema with what its references can mean. JSON Schema lets a
-// part of a document be a resource of its own, named by $id: references in it
-// are relative to it.
+// document holds one schema and the targets of its references. JSON Schema allows a part of a document to be a
+// resource of its own, named by $id; references inside are relative to it.
 type document struct {
 	root      *value
 	siblings  bool // keywords beside $ref count, as since draft 2019-09
@@ -25,7 +24,7 @@ type anchor struct {
 	name     string
 }
 
-// target is a schema together with the resource that it is part of.
+// target holds a schema and the resource that it belongs to.
 type target struct {
 	schema   *value
 	resource *value
@@ -63,7 +62,7 @@ func (d *document) collect(v, resource *value) {
 	}
 }
 
-// isData tells whether what a keyword holds is data and not a schema.
+// isData reports whether a keyword's value is data and not a schema.
 func isData(keyword string) bool {
 	return keyword == "const" || keyword == "enum" || keyword == "default" || keyword == "examples"
 }
@@ -165,7 +164,7 @@ func unescape(token string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }
 
-// steps are the tokens of a reference that can name what it means, last first.
+// steps returns the tokens of a reference that can serve as a type name, last first.
 func steps(ref string) []string {
 	if plain, err := url.PathUnescape(ref); err == nil {
 		ref = plain

@@ -8,7 +8,7 @@ import (
 	"retort/internal/privacy/pii"
 )
 
-// sealedDoc stands before the namespace of types.
+// sealedDoc is the comment before the namespace pii.
 const sealedDoc = "/** What is sealed stands as a token, such as [EMAIL_1]: it compares and groups like the value, and has none of its letters. */\n"
 
 // sealedNames returns the TypeScript namespace pii, without the word declare before it. Each built-in type of personal
@@ -50,7 +50,7 @@ func sealed(n *node, typ string) *node {
 	return &c
 }
 
-// sealedName is the TypeScript of a string that may be sealed.
+// sealedName returns the TypeScript name of a string type that may be sealed.
 func sealedName(typ string) string {
 	switch {
 	case typ == "":
@@ -61,7 +61,7 @@ func sealedName(typ string) string {
 	return "pii.Sealed<" + quote(typ) + ">"
 }
 
-// seals tells whether a tool's answers have anything sealed in them.
+// seals reports whether a tool's answers contain sealed values.
 func (t *tool) seals() bool {
 	return t.output != nil && slices.ContainsFunc(append(slices.Clone(t.names), t.output), func(n *named) bool { return n.node.seals() })
 }

@@ -17,9 +17,8 @@ const (
 	maxHint   = 42  // of what is said of a property, in characters
 )
 
-// signature is a tool's call in one line:
-//
-//	github.getIssue({owner: string, repo: string, number: number /* of the issue */}): Promise<Issue> // Gets an issue.
+// signature returns a tool's call on one line: github.getIssue({owner: string, repo: string, number: number /* of the
+// issue */}): Promise<Issue> // Gets an issue.
 func signature(name string, t *core.Tool) string {
 	types := describe(t)
 	c := compact{dialect: scriptDialect{}}
@@ -41,9 +40,8 @@ func signature(name string, t *core.Tool) string {
 	return b.String()
 }
 
-// pySignature is a tool's call in one line of Python:
-//
-//	github.get_issue(owner: str, repo: str, number: int) -> Issue  # Gets an issue. number: of the issue
+// pySignature returns a tool's call on one line of Python: github.get_issue(owner: str, repo: str, number: int) ->
+// Issue # Gets an issue. number: of the issue
 func pySignature(name string, t *core.Tool) string {
 	types := describe(t)
 	c := compact{dialect: pythonDialect{}}
@@ -59,7 +57,7 @@ func pySignature(name string, t *core.Tool) string {
 	return text
 }
 
-// remarks are what stands behind a signature.
+// remarks returns the comment at the end of a signature.
 func remarks(learned, text string) string {
 	if learned != "" && text != "" {
 		return "(" + learned + ") " + text
@@ -73,7 +71,7 @@ type compact struct {
 	dialect dialect
 }
 
-// dialect is how a language writes types on one line.
+// dialect writes types on one line in the syntax of one language.
 type dialect interface {
 	atom(n *node) string
 	array(element string, compound bool) string
@@ -86,8 +84,7 @@ type dialect interface {
 	opaque(n *node) string // an object that there is no room for
 }
 
-// input is the parameter of a call with one object. What there is room for
-// beside the types goes to hints.
+// input returns the parameter of a call with one object. Descriptions that fit next to the types are added as hints.
 func (c compact) input(n *node) string {
 	if n.shape != shapeObject {
 		return "input: " + c.short(n, maxInput)
@@ -128,8 +125,7 @@ func (c compact) types(fields []field, write func(f field, typ string) string) (
 	return parts, left
 }
 
-// hints are what is said of fields, as far as there is room: first of those
-// that are needed.
+// hints returns descriptions of fields, as many as fit, required fields first.
 func hints(fields []field, room int) []string {
 	out := make([]string, len(fields))
 	for _, required := range []bool{true, false} {
@@ -143,7 +139,7 @@ func hints(fields []field, room int) []string {
 	return out
 }
 
-// keywords are the parameters of a call with keyword arguments.
+// keywords returns the parameters of a call with keyword arguments.
 func (c compact) keywords(n *node) (list, remarks string) {
 	params := keywordParams(n)
 	if params == nil {
@@ -168,7 +164,7 @@ func (c compact) keywords(n *node) (list, remarks string) {
 	return strings.Join(parts, ", "), strings.Join(said, "; ")
 }
 
-// pyParameter is one parameter; without a type if typ is empty.
+// pyParameter returns one parameter, without a type if typ is empty.
 func pyParameter(f field, typ string) string {
 	switch {
 	case typ == "":
@@ -179,8 +175,8 @@ func pyParameter(f field, typ string) string {
 	return f.name + ": " + typ + " = ..."
 }
 
-// requiredFirst are fields in the order of the schema if all fit; else those
-// that are needed come first, so that they are not the ones that are cut.
+// requiredFirst returns fields in the order of the schema if all fit. Otherwise required fields come first, so that
+// they are not cut off.
 func requiredFirst(fields []field, room int) []field {
 	if len(fields)*24 < room {
 		return fields
@@ -196,13 +192,13 @@ func requiredFirst(fields []field, room int) []field {
 	return out
 }
 
-// attempts are the ways to write a type, from the most to the least that is said.
+// attempts lists the ways to write a type, most detailed first.
 var attempts = []struct {
 	depth int // of objects within objects
 	names int // of an object that is shown by its names only; 0: with types
 }{{3, 0}, {2, 0}, {2, 16}, {2, 8}, {1, 0}, {1, 16}, {1, 6}, {0, 0}}
 
-// short is a type on one line of about width bytes.
+// short returns a type on one line of about width bytes.
 func (c compact) short(n *node, width int) string {
 	text := ""
 	for _, a := range attempts {
@@ -276,7 +272,7 @@ func (w *shortener) all(items []*node, depth int) []string {
 	return out
 }
 
-// distinct leaves out what was there before, in the order of the first.
+// distinct removes duplicates and keeps the first of each.
 func distinct(list []string) []string {
 	var out []string
 	for _, s := range list {
@@ -341,7 +337,7 @@ func bareName(name string) string {
 	return quote(name)
 }
 
-// holdsObjects tells whether n has objects whose properties are known.
+// holdsObjects reports whether n contains objects with known properties.
 func holdsObjects(n *node) bool {
 	switch n.shape {
 	case shapeArray, shapeUnion, shapeBoth:
@@ -352,8 +348,7 @@ func holdsObjects(n *node) bool {
 	return n.shape == shapeObject && len(n.fields) > 0
 }
 
-// hint is what is worth saying of a property in a few words: the beginning of
-// its description, unless that only repeats the name.
+// hint returns the beginning of a property's description, or "" if it only repeats the name.
 func hint(f field) string {
 	d := f.node.doc
 	text := sentence(d.text)
@@ -370,7 +365,7 @@ func hint(f field) string {
 	return text
 }
 
-// repeatsName tells whether a description says no more than a name.
+// repeatsName reports whether a description only repeats a name.
 func repeatsName(name, text string) bool {
 	var known []string
 	for _, w := range words(name) {
@@ -391,7 +386,7 @@ var filler = set(`a an the of for to in on by with from and or is be that this i
 	optional required value values string number boolean list array object specify specifies specified
 	name names id ids identifier unique user users given provided use used set`)
 
-// scriptDialect is TypeScript's.
+// scriptDialect writes types on one line in TypeScript's syntax.
 type scriptDialect struct{}
 
 func (scriptDialect) atom(n *node) string { return atom(n) }

@@ -6,7 +6,7 @@ import (
 	"retort/internal/core"
 )
 
-// Detail is how much of a tool a stub says.
+// Detail selects how much of a tool a stub contains.
 type Detail int
 
 // The levels of detail of a stub.
@@ -17,7 +17,7 @@ const (
 	Full                      // everything that the schemas say
 )
 
-// Stub is what a model sees of a tool: text to read, not to compile.
+// Stub returns a tool's description for a model: text to read, not to compile.
 func Stub(ts *core.Toolset, t *core.Tool, lang core.Language, d Detail) string {
 	python := lang == core.Python
 	name := ts.Qualified(t)
@@ -42,7 +42,7 @@ func Stub(ts *core.Toolset, t *core.Tool, lang core.Language, d Detail) string {
 	return full(name, t)
 }
 
-// pythonName is what a Python program writes: github.list_issues.
+// pythonName returns a tool's name in Python programs: github.list_issues.
 func pythonName(ts *core.Toolset, t *core.Tool) string {
 	if s, ok := ts.Server(t.Server); ok {
 		return s.Python + "." + t.Python
@@ -50,12 +50,11 @@ func pythonName(ts *core.Toolset, t *core.Tool) string {
 	return t.Server + "." + t.Python
 }
 
-// maxOrdered is how many parameters are shown in order.
+// maxOrdered bounds how many parameters are shown in order.
 const maxOrdered = 6
 
-// Positional is the call of a tool whose arguments have an order instead of names, "" if it has none, or too many:
-//
-//	github.getIssue(owner, repo, number)
+// Positional returns the call of a tool with positional arguments: github.getIssue(owner, repo, number). It returns
+// "" if there is no such call or it has too many arguments.
 func Positional(ts *core.Toolset, t *core.Tool) string { return ordered(ts.Qualified(t), describe(t)) }
 
 func ordered(name string, types *tool) string {
@@ -79,7 +78,7 @@ func ordered(name string, types *tool) string {
 	return name + "(" + strings.Join(names, ", ") + ")"
 }
 
-// full is a tool's TypeScript with the call in front.
+// full returns a tool's TypeScript declarations, preceded by the call.
 func full(name string, t *core.Tool) string {
 	types := outline(t)
 	p := tsPrinter{bare: true}

@@ -44,7 +44,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// hidden tells whether a character shows nothing, or changes how others show.
+// hidden reports whether a character is invisible or changes how other characters are shown.
 func hidden(r rune) bool {
 	switch {
 	case r == '\u200c', r == '\u200d': // joiners: parts of words and emoji
@@ -55,7 +55,7 @@ func hidden(r rune) bool {
 	return core.Unseen(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp)
 }
 
-// ansi is the length of the escape sequence at the start of s.
+// ansi returns the length of the escape sequence at the start of s.
 func ansi(s string) int {
 	if len(s) < 2 {
 		return 1
@@ -90,11 +90,11 @@ func ansi(s string) int {
 	return 2
 }
 
-// oneLine is plain text with every run of white space made one blank.
+// oneLine returns plain text with each run of white space replaced by one blank.
 func oneLine(s string) string { return strings.Join(strings.Fields(plain(s)), " ") }
 
-// lines is plain text as lines without blanks at their ends and without empty
-// lines at the start, at the end, and beside each other.
+// lines returns plain text as lines, without trailing blanks and without empty lines at the start, at the end and in
+// succession.
 func lines(s string) []string {
 	var out []string
 	empty := false
@@ -124,18 +124,17 @@ func inComment(s string) string {
 	return s
 }
 
-// directive tells whether a line that starts so means something to a compiler.
+// directive reports whether a compiler gives meaning to a line with this beginning.
 func directive(s string) bool {
 	return strings.HasPrefix(s, "@ts-") || strings.HasPrefix(s, "@jsx")
 }
 
-// note is a block comment on one line.
+// note returns a block comment on one line.
 func note(s string) string { return "/* " + inComment(oneLine(s)) + " */" }
 
 const maxSentence = 200
 
-// Summary is the first sentence of a tool's description, else its title: at
-// most 200 characters on one line.
+// Summary returns the first sentence of a tool's description, or else its title: at most 200 characters on one line.
 func Summary(t *core.Tool) string {
 	if s := sentence(t.Description); s != "" {
 		return s
@@ -143,8 +142,8 @@ func Summary(t *core.Tool) string {
 	return sentence(t.Title)
 }
 
-// sentence is the first sentence of a text: up to a full stop that is not part
-// of an abbreviation, the end of a paragraph or a heading.
+// sentence returns the first sentence of a text. It ends at a full stop that does not belong to an abbreviation, or
+// at the end of a paragraph or heading.
 func sentence(s string) string {
 	const lookAt = 2000
 	if len(s) > lookAt {
@@ -164,8 +163,8 @@ func sentence(s string) string {
 	return shorten(text, maxSentence)
 }
 
-// paragraph is the first paragraph as one line, without Markdown's marks for
-// headings, emphasis and quotation at its start.
+// paragraph returns the first paragraph as one line, without Markdown's marks for headings, emphasis and quotation at
+// its start.
 func paragraph(s string) string {
 	var words []string
 	for _, line := range lines(s) {
@@ -207,7 +206,7 @@ func startsSentence(s string) bool {
 	return !unicode.IsLower(r)
 }
 
-// shorten cuts s to at most n characters, at a word if there is one near.
+// shorten cuts s to at most n characters, at a word boundary if there is one near.
 func shorten(s string, n int) string {
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {
 		return s
@@ -219,8 +218,7 @@ func shorten(s string, n int) string {
 	return strings.TrimRight(cut, " ,;:.(") + "…"
 }
 
-// quote is a string literal that TypeScript, JavaScript and JSON read alike.
-// What people cannot see in it is escaped.
+// quote returns a string literal that TypeScript, JavaScript and JSON read alike. Invisible characters are escaped.
 func quote(s string) string {
 	return quoted(s, func(b *strings.Builder, r rune) {
 		if r > 0xffff {
@@ -232,7 +230,7 @@ func quote(s string) string {
 	})
 }
 
-// pyQuote is a string literal of Python.
+// pyQuote returns a Python string literal.
 func pyQuote(s string) string {
 	return quoted(s, func(b *strings.Builder, r rune) {
 		if r > 0xffff {

@@ -26,7 +26,7 @@ var modules string
 //go:embed commands.d.ts
 var commands string
 
-// Commands declares what programs have besides where they may start commands.
+// Commands declares the additional globals of programs that may start commands.
 func Commands() string { return commands }
 
 // Ambient declares, as one .d.ts file, everything that a program's environment
@@ -86,7 +86,7 @@ func pathSafe(name, otherwise string) string {
 	return clip(s, name)
 }
 
-// isDevice tells whether Windows keeps a file name for a device.
+// isDevice reports whether Windows reserves a file name for a device.
 func isDevice(stem string) bool {
 	stem = strings.ToLower(stem)
 	switch stem {
@@ -96,8 +96,8 @@ func isDevice(stem string) bool {
 	return len(stem) == 4 && (strings.HasPrefix(stem, "com") || strings.HasPrefix(stem, "lpt")) && stem[3] >= '0' && stem[3] <= '9'
 }
 
-// toolFiles are the names of the files of a server's tools, without suffix: the
-// tools' identifiers, unless files could not be told apart by them.
+// toolFiles returns the file names of a server's tools, without suffix: the tools' identifiers, unless these would
+// collide as file names.
 func toolFiles(s *core.Server) []string {
 	taken := map[string]int{"index": 1}
 	for _, t := range s.Tools {
@@ -113,10 +113,9 @@ func toolFiles(s *core.Server) []string {
 	return names
 }
 
-// Files is the tree of wrappers: paths relative to its root, with slashes, and
-// the files' texts. For TypeScript these are client.ts, servers/index.ts and of
-// each server servers/<folder>/index.ts and a file per tool; for Python
-// client.py and a package per server.
+// Files yields the tree of wrappers: relative paths with slashes, and the files' texts. For TypeScript these are
+// client.ts, servers/index.ts and, for each server, servers/<folder>/index.ts and one file per tool. For Python they
+// are client.py and one package per server.
 func Files(ts *core.Toolset, lang core.Language) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for file := range files(ts, lang) {
@@ -127,7 +126,7 @@ func Files(ts *core.Toolset, lang core.Language) iter.Seq2[string, string] {
 	}
 }
 
-// File is the text of one file of the tree.
+// File returns the text of one file of the tree.
 func File(ts *core.Toolset, lang core.Language, name string) (string, bool) {
 	name = path.Clean(strings.TrimPrefix(name, "/"))
 	for file := range files(ts, lang) {
@@ -177,7 +176,7 @@ func List(ts *core.Toolset, lang core.Language, dir string) ([]string, bool) {
 	return names, len(names) > 0
 }
 
-// file is one file of the tree; its text is made when it is wanted.
+// file describes one file of the tree. Its text is produced on demand.
 type file struct {
 	path string
 	text func() string
@@ -241,7 +240,7 @@ func serverIndex(s *core.Server) string {
 	return p.b.String()
 }
 
-// wrapper is the file of one tool, with a function that makes the call.
+// wrapper returns the file of one tool, with a function that makes the call.
 func wrapper(t *core.Tool) string {
 	types := describe(t)
 	params := positional(types.input.node)

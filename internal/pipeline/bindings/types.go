@@ -2,7 +2,7 @@ package bindings
 
 import "slices"
 
-// shape is what sort of type a node is.
+// shape selects the sort of type a node stands for.
 type shape uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 	shapeRef     // to a named type
 )
 
-// node is a type. The languages print it, each in its way.
+// node represents a type independently of the language it is printed in.
 type node struct {
 	shape   shape
 	literal *value
@@ -37,20 +37,20 @@ type node struct {
 	sealed  string // of a string: the type of personal data that it is a token of
 }
 
-// field is a property of an object type.
+// field describes a property of an object type.
 type field struct {
 	name     string
 	required bool
 	node     *node
 }
 
-// named is a type with a name of its own: it is recursive, or used repeatedly.
+// named holds a type with its own name, because it is recursive or used repeatedly.
 type named struct {
 	name string
 	node *node
 }
 
-// doc is what is said of a type beside the type.
+// doc holds the documentation of a type.
 type doc struct {
 	text string   // as received
 	tags []string // "@default 30": one line each, plain
@@ -58,7 +58,7 @@ type doc struct {
 
 func (d doc) empty() bool { return d.text == "" && len(d.tags) == 0 }
 
-// tool is a tool's types.
+// tool holds a tool's types.
 type tool struct {
 	prefix string // of all its type names
 	input  *named
@@ -75,10 +75,10 @@ var (
 
 func (n *node) isAny() bool { return n.shape == shapeAny }
 
-// isScalar tells whether n is a plain type without parts.
+// isScalar reports whether n is a plain type without parts.
 func (n *node) isScalar() bool { return n.shape >= shapeNull && n.shape <= shapeString }
 
-// same tells whether two simple types are equal; others are never the same.
+// same reports whether two simple types are equal. It returns false for other types.
 func same(a, b *node) bool {
 	switch {
 	case a == b:
@@ -92,7 +92,7 @@ func same(a, b *node) bool {
 	return a.isScalar() && a.shape == b.shape || number(a) && number(b)
 }
 
-// within tells whether every value of a is one of b, as far as is plain to see.
+// within reports whether every value of a is one of b. It returns false in doubt.
 func within(a, b *node) bool {
 	if same(a, b) {
 		return true
@@ -111,7 +111,7 @@ func within(a, b *node) bool {
 	return false
 }
 
-// union is the type whose values are those of any of items.
+// union returns the type whose values are those of any of items.
 func union(items ...*node) *node {
 	var kept []*node
 	seen := map[any]bool{}
@@ -142,7 +142,7 @@ type literalKey struct {
 	raw  string
 }
 
-// repeats tells whether n is in seen, and puts it there.
+// repeats reports whether n is in seen, and adds it.
 func (n *node) repeats(seen map[any]bool) bool {
 	var key any
 	switch {
@@ -160,7 +160,7 @@ func (n *node) repeats(seen map[any]bool) bool {
 	return repeated
 }
 
-// both is the type whose values are those of all items.
+// both returns the type whose values belong to all items.
 func both(items ...*node) *node {
 	var kept []*node
 	note := ""
@@ -183,7 +183,7 @@ func both(items ...*node) *node {
 	return &node{shape: shapeBoth, items: kept, note: note}
 }
 
-// noted is n with a note more.
+// noted returns n with an additional note.
 func (n *node) noted(note string) *node {
 	if note == "" {
 		return n
@@ -208,7 +208,7 @@ func narrow(kept []*node, n *node) []*node {
 	return append(kept, n)
 }
 
-// covers tells whether everything of narrow is in wide, as far as is plain to see.
+// covers reports whether wide contains all of narrow. It returns false in doubt.
 func covers(wide, narrow *node) bool {
 	if wide.free() && narrow.objects() {
 		return true
@@ -229,12 +229,12 @@ func covers(wide, narrow *node) bool {
 	return true
 }
 
-// free tells whether n is any object at all.
+// free reports whether n is any object at all.
 func (n *node) free() bool {
 	return n.shape == shapeObject && len(n.fields) == 0 && n.index != nil && n.index.isAny()
 }
 
-// objects tells whether every value of n is an object, as far as is plain to see.
+// objects reports whether every value of n is an object. It returns false in doubt.
 func (n *node) objects() bool {
 	switch n.shape {
 	case shapeObject:
@@ -263,8 +263,7 @@ func members(n *node) []*node {
 	return []*node{n}
 }
 
-// flatten replaces unions within a union by their members, and the same for
-// intersections. What is documented stays as it is.
+// flatten replaces unions within a union by their members, and likewise for intersections. Documented ones stay.
 func flatten(items []*node, s shape) []*node {
 	var out []*node
 	for _, n := range items {

@@ -8,10 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// Declaration is the TypeScript of one tool in a module of its server: the
-// types of its input and output, and the function. All type names start with
-// the tool's name, so that the declarations of several tools of one server can
-// stand in one file.
+// Declaration returns the TypeScript of one tool in a module of its server: the types of its input and output, and
+// the function. All type names start with the tool's name, so that several tools of a server can share a file.
 func Declaration(t *core.Tool) string { return declaration(t, describe(t)) }
 
 func declaration(t *core.Tool, types *tool) string {
@@ -91,7 +89,7 @@ func (p *tsPrinter) signatures(t *core.Tool, types *tool, end string) {
 	}
 }
 
-// paramTag says what the argument of a tool's function is made of.
+// paramTag documents the argument of a tool's function.
 func paramTag(types *tool) string {
 	n := types.input.node
 	var names []string
@@ -112,7 +110,7 @@ func paramTag(types *tool) string {
 	return "@param input - " + said
 }
 
-// returnsTag says what a tool's function answers.
+// returnsTag documents the result of a tool's function.
 func returnsTag(types *tool) string {
 	switch {
 	case types.output == nil:
@@ -123,7 +121,7 @@ func returnsTag(types *tool) string {
 	return "@returns " + types.output.name
 }
 
-// toolDoc is what is said of a tool.
+// toolDoc returns the documentation of a tool.
 func toolDoc(t *core.Tool) doc {
 	d := doc{text: t.Description}
 	if d.text == "" {
@@ -214,7 +212,7 @@ func (p *tsPrinter) line(indent int) {
 	}
 }
 
-// How tightly a type is bound by what stands around it.
+// precedence says how tightly the surrounding syntax binds a type.
 type precedence int
 
 const (
@@ -281,7 +279,7 @@ func (p *tsPrinter) list(items []*node, operator string, indent int, around prec
 	}
 }
 
-// remark is the documentation of a part of a type, as a comment on one line.
+// remark returns the documentation of a part of a type, as a comment on one line.
 func remark(n *node) string {
 	text := join(oneLine(n.doc.text), strings.Join(n.doc.tags, " "))
 	if text == "" {
@@ -347,7 +345,7 @@ func (p *tsPrinter) object(n *node, indent int) {
 	p.write("}")
 }
 
-// key is a property's name in front of its type.
+// key returns a property's name in front of its type.
 func key(f field) string {
 	name := f.name
 	if !isIdentifier(name) {
@@ -363,11 +361,11 @@ func key(f field) string {
 	return name + "?: "
 }
 
-// inherited are the members that objects have from Object.
+// inherited lists the members that objects inherit from Object.
 var inherited = map[string]bool{"constructor": true, "toString": true, "toLocaleString": true, "valueOf": true, "hasOwnProperty": true, "isPrototypeOf": true, "propertyIsEnumerable": true}
 
-// indexType is the type of an index signature that the declared properties
-// agree with: TypeScript wants their types to be among its own.
+// indexType returns the type of an index signature. TypeScript requires that it includes the types of all declared
+// properties.
 func indexType(n *node) string {
 	const few, short = 6, 160
 	others, ok := bareInline(n.index, short)
@@ -404,15 +402,14 @@ func alternatives(f field, text string) []string {
 	return []string{text, "undefined"}
 }
 
-// inline is a type on one line, if it has no documentation within and is at
-// most width bytes long.
+// inline returns a type on one line, if it contains no documentation and has at most width bytes.
 func inline(n *node, width int) (string, bool) {
 	w := inliner{left: width}
 	w.node(n, precedenceNone)
 	return w.b.String(), w.left >= 0
 }
 
-// bareInline is a type on one line without its documentation, cut to width.
+// bareInline returns a type on one line without its documentation, cut to width.
 func bareInline(n *node, width int) (string, bool) {
 	w := inliner{left: width, bare: true}
 	w.node(n, precedenceNone)
@@ -426,7 +423,7 @@ type inliner struct {
 	bare bool // without documentation
 }
 
-// refuses tells whether a part cannot be written on one line.
+// refuses reports whether a part cannot be written on one line.
 func (w *inliner) refuses(n *node) bool {
 	if !w.bare && !n.doc.empty() {
 		w.left = -1
@@ -535,7 +532,7 @@ func (w *inliner) object(n *node) {
 	w.write(" }")
 }
 
-// atom is a type without parts.
+// atom returns a type without parts in TypeScript's syntax.
 func atom(n *node) string {
 	switch n.shape {
 	case shapeNever:
@@ -559,7 +556,7 @@ func atom(n *node) string {
 	return "any"
 }
 
-// needsParentheses tells whether a type must be bracketed where it stands.
+// needsParentheses reports whether a type needs parentheses in its place.
 func needsParentheses(n *node, around precedence) bool {
 	switch n.shape {
 	case shapeUnion:
@@ -570,7 +567,7 @@ func needsParentheses(n *node, around precedence) bool {
 	return n.note != "" && around >= precedenceArray
 }
 
-// isIdentifier tells whether a property's name needs no quotes.
+// isIdentifier reports whether a property's name needs no quotes.
 func isIdentifier(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]

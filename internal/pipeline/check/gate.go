@@ -18,7 +18,7 @@ import (
 	"retort/internal/pipeline/check/typescript"
 )
 
-// Verdict is a program that may run. A program that may not is a *core.Error.
+// Verdict holds a program that may run. For a program that may not, Check returns a *core.Error instead.
 type Verdict struct {
 	Program  core.Program // complete but for ID and Limits
 	Runtime  string       // that the program needs: "quickjs", "python"
@@ -27,8 +27,8 @@ type Verdict struct {
 	Warnings []string
 	Risk     rules.Risk // what is at stake, for those who decide whether it runs
 
-	// Skills are those that the program uses, with those that they use, as they were
-	// checked: what runs is made of these.
+	// Skills lists the checked skills that the program uses, directly or through other skills. The program runs with
+	// exactly this code.
 	Skills []core.Skill
 
 	locate func(line, column int) (int, int)
@@ -45,7 +45,7 @@ type Gate struct {
 	trusted    func(server string) bool
 }
 
-// Options say how programs are judged.
+// Options configures how programs are judged.
 type Options struct {
 	Start   typescript.Start         // makes the processes of the TypeScript compiler, which end with Close
 	Parser  python.Parser            // parses Python; without one, programs in Python are refused

@@ -9,7 +9,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// Examined is what there is to know of a skill that passes.
+// Examined describes a skill that passed its check.
 type Examined struct {
 	Functions []source.Function // that it exports
 	Tools     []*core.Tool      // that it can call by itself; all of them if Unknown
@@ -61,7 +61,7 @@ func (g *Gate) examineSnake(ctx context.Context, skill core.Skill, library sourc
 	return Examined{Functions: s.Functions, Tools: s.Tools, Unknown: s.Unknown, Uses: s.Uses, Warnings: s.Warnings}, nil
 }
 
-// ErrNoFunctions is the cause of the refusal of a skill that nothing could use.
+// ErrNoFunctions is the cause of refusing a skill that exports nothing.
 var ErrNoFunctions = errors.New("the skill exports no function, so that nothing could use it")
 
 func noFunctions(skill core.Skill) *core.Error {
@@ -72,7 +72,7 @@ func noFunctions(skill core.Skill) *core.Error {
 	return e.WithHint("export one: export async function %s(name: string) { … }", core.SkillIdentifier(skill.Name, core.TypeScript))
 }
 
-// replaced is a library in which one skill has other code.
+// replaced wraps a library and replaces the code of one skill.
 type replaced struct {
 	source.Library
 	skill core.Skill

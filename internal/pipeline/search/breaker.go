@@ -11,8 +11,8 @@ const (
 	lastPause  = 10 * time.Minute
 )
 
-// breaker keeps everybody from an endpoint that fails, so that it costs nothing.
-// After a pause one attempt is let through; each that fails doubles the pause.
+// breaker blocks requests to an endpoint that fails, so that they cost no time. After a pause it allows one attempt.
+// Each failed attempt doubles the pause.
 type breaker struct {
 	now func() time.Time
 
@@ -41,7 +41,7 @@ func (b *breaker) pause() time.Duration {
 	return min(firstPause<<min(max(b.failures-tolerated, 0), 10), lastPause)
 }
 
-// done says how an attempt ended.
+// done reports the result of an attempt.
 func (b *breaker) done(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,7 +54,7 @@ func (b *breaker) done(err error) {
 	b.until = b.now().Add(b.pause())
 }
 
-// wait is how long it takes until an attempt may be made.
+// wait returns how long it takes until an attempt is allowed.
 func (b *breaker) wait() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,7 +64,7 @@ func (b *breaker) wait() time.Duration {
 	return max(b.until.Sub(b.now()), 0)
 }
 
-// failure is the last failure, nil if the last attempt succeeded.
+// failure returns the last failure, or nil if the last attempt succeeded.
 func (b *breaker) failure() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package search finds the tools that a question is about: by their words,
-// and by meaning where an embeddings endpoint is configured.
+// Package search finds the tools that match a question: by their words, and by meaning if an embeddings endpoint is
+// configured.
 package search
 
 import (
@@ -16,24 +16,23 @@ import (
 
 const (
 	defaultLimit = 10
-	// patience is how long a search waits for the index to catch up with the
-	// toolset before it answers from what the index has.
+	// patience bounds how long a search waits for the index to catch up with the toolset. After that it answers from
+	// the index as it is.
 	patience = 100 * time.Millisecond
 )
 
-// Catalog is where the tools come from. A toolset that has not changed is the
-// same pointer.
+// Catalog provides the tools. An unchanged toolset must be the same pointer.
 type Catalog interface {
 	Toolset() *core.Toolset
 }
 
-// Options say how tools are found. The zero value means by words only.
+// Options configures the search. The zero value searches by words only.
 type Options struct {
 	Embedder Embedder // nil: by words only
 	Dir      string   // where vectors are kept; empty: in memory only
 }
 
-// Query asks for tools.
+// Query describes a search for tools.
 type Query struct {
 	Tools    *core.Toolset // those that may be found, of the catalogue's; nil: all
 	Text     string        // empty, or without a letter or digit: all tools, in their order
@@ -43,7 +42,7 @@ type Query struct {
 	Settled  bool          // however long it takes until all tools of now can be found
 }
 
-// Answer is what was found.
+// Answer holds the result of a search.
 type Answer struct {
 	Hits     []Hit // best first
 	Total    int   // how many tools fit, at least len(Hits)
@@ -51,7 +50,7 @@ type Answer struct {
 	Cached   bool // true if a hit's server has not answered yet in this run
 }
 
-// Hit is one tool that was found.
+// Hit describes one tool that was found.
 type Hit struct {
 	Tool  *core.Tool
 	Score float64 // comparable within one Answer only; 0 in a list without question
@@ -82,11 +81,10 @@ func New(c Catalog, o Options) (*Discoverer, error) {
 	return d, nil
 }
 
-// Warm brings the index up to date in the background, so that the next search
-// need not wait for it.
+// Warm updates the index in the background, so that the next search need not wait for it.
 func (d *Discoverer) Warm() { d.build() }
 
-// Close ends all that goes on in the background and returns when it has ended.
+// Close stops all background work and waits for its end.
 func (d *Discoverer) Close() error {
 	d.mu.Lock()
 	d.closed = true
@@ -163,8 +161,7 @@ func (d *Discoverer) isClosed() bool {
 	return d.closed
 }
 
-// build brings the index up to date in the background, one build at a time. The
-// channel is closed when it is done.
+// build updates the index in the background, one update at a time. The channel is closed when it is done.
 func (d *Discoverer) build() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -191,7 +188,7 @@ func (d *Discoverer) build() <-chan struct{} {
 	return done
 }
 
-// list is all tools that pass, in their order.
+// list returns all tools that pass the filter, in their order.
 func list(tools *core.Toolset, f index.Filter, limit int) Answer {
 	var a Answer
 	for _, s := range tools.Servers {
@@ -207,7 +204,7 @@ func list(tools *core.Toolset, f index.Filter, limit int) Answer {
 	return a
 }
 
-// find ranks tools by words, and by meaning if that can be had.
+// find ranks tools by words, and also by meaning if possible.
 func (d *Discoverer) find(ctx context.Context, tools *core.Toolset, f index.Filter, q Query) Answer {
 	before := d.index.Toolset()
 	words, total := d.index.Search(q.Text, f, max(q.Limit, candidates))
@@ -228,8 +225,7 @@ func (d *Discoverer) find(ctx context.Context, tools *core.Toolset, f index.Filt
 	return a
 }
 
-// present leaves out hits that are not in the toolset: the index may lag behind.
-// It says how many those were.
+// present removes hits that are not in the toolset, because the index may be older. It returns their number.
 func present(tools *core.Toolset, found []index.Hit) ([]index.Hit, int) {
 	kept := found[:0]
 	for _, h := range found {
@@ -241,7 +237,7 @@ func present(tools *core.Toolset, found []index.Hit) ([]index.Hit, int) {
 	return kept, len(found) - len(kept)
 }
 
-// current is the tool in the toolset that has t's place.
+// current returns the toolset's tool with the same server and name as t.
 func current(tools *core.Toolset, t *core.Tool) (*core.Tool, bool) {
 	s, ok := tools.Server(t.Server)
 	if !ok || s.Name != t.Server {

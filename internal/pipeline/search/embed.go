@@ -25,14 +25,14 @@ const (
 	maxComplaint  = 64 << 10 // bytes of a response that is an error
 )
 
-// Endpoint is an OpenAI-compatible embeddings endpoint.
+// Endpoint sends texts to an OpenAI-compatible embeddings endpoint.
 type Endpoint struct {
 	url, model, key string
 	client          *http.Client
 }
 
-// NewEndpoint returns the endpoint at base, such as http://127.0.0.1:11434/v1;
-// the API key may be empty. Redirects are not followed, lest the key goes elsewhere.
+// NewEndpoint returns the endpoint at base, such as http://127.0.0.1:11434/v1. The API key may be empty. Redirects
+// are not followed, because they could send the key elsewhere.
 func NewEndpoint(base, model, apiKey string) *Endpoint {
 	return &Endpoint{
 		url: strings.TrimRight(base, "/") + "/embeddings", model: model, key: apiKey,
@@ -43,7 +43,7 @@ func NewEndpoint(base, model, apiKey string) *Endpoint {
 	}
 }
 
-// Model is the model's name.
+// Model returns the model's name.
 func (e *Endpoint) Model() string { return e.model }
 
 // Close closes idle connections.
@@ -52,7 +52,7 @@ func (e *Endpoint) Close() error {
 	return nil
 }
 
-// Embed asks the endpoint once.
+// Embed sends one request to the endpoint.
 func (e *Endpoint) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	body, err := json.Marshal(map[string]any{"model": e.model, "input": texts})
 	if err != nil {
@@ -85,7 +85,7 @@ func (e *Endpoint) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return readEmbeddings(data, len(texts))
 }
 
-// complaint is the error of a response that is not OK.
+// complaint returns the error of a response whose status is not OK.
 func complaint(response *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(response.Body, maxComplaint))
 	var said struct {

@@ -10,8 +10,8 @@ import (
 
 const (
 	candidates = 100 // of each ranking
-	// rankOffset is the constant of reciprocal rank fusion. 60 is what its
-	// authors (Cormack, Clarke, Büttcher 2009) found to fit everywhere.
+	// rankOffset is the constant of reciprocal rank fusion. Its authors (Cormack, Clarke, Büttcher 2009) found 60 to
+	// be suitable everywhere.
 	rankOffset = 60
 )
 

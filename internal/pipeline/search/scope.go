@@ -70,7 +70,7 @@ func serverNames(tools *core.Toolset) []string {
 	return names
 }
 
-// categories are those that a tool has, sorted.
+// categories returns the sorted categories that have tools.
 func categories(tools *core.Toolset) []string {
 	seen := map[string]bool{}
 	var all []string

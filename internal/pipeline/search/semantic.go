@@ -25,8 +25,8 @@ const (
 	maxAsked     = 128 // queries whose vectors are remembered
 )
 
-// semantic finds tools by meaning. Vectors of tools are fetched in the
-// background and kept; what is not there yet is not found by meaning.
+// semantic finds tools by meaning. It fetches vectors of tools in the background and stores them. A tool without a
+// vector is not found by meaning.
 type semantic struct {
 	embedder Embedder
 	kept     *vectors
@@ -42,7 +42,7 @@ type semantic struct {
 	asked map[string][]float32
 }
 
-// planned is one tool that should have a vector.
+// planned describes a tool that should have a vector.
 type planned struct {
 	tool *core.Tool
 	key  vectorKey
@@ -72,7 +72,7 @@ func (s *semantic) close() error {
 	return err
 }
 
-// update says which tools should have vectors.
+// update sets which tools should have vectors.
 func (s *semantic) update(tools *core.Toolset) {
 	var plan []planned
 	for _, server := range tools.Servers {
@@ -97,7 +97,7 @@ func (s *semantic) planned() []planned {
 	return s.plan
 }
 
-// fetch fetches what is missing, whenever something may be, until ctx is done.
+// fetch fetches missing vectors whenever there may be some, until ctx is done.
 func (s *semantic) fetch() {
 	for s.ctx.Err() == nil {
 		pause := time.Duration(0)
@@ -108,8 +108,7 @@ func (s *semantic) fetch() {
 	}
 }
 
-// rest waits for a pause, if there is one, and else until there may be something
-// to fetch.
+// rest waits for a pause if it is not zero, else until vectors may be missing.
 func (s *semantic) rest(pause time.Duration) {
 	wake, over := s.wake, (<-chan time.Time)(nil)
 	if pause > 0 {
@@ -124,8 +123,8 @@ func (s *semantic) rest(pause time.Duration) {
 	}
 }
 
-// missing are the tools without vectors, as many as there is room for. Vectors
-// that no tool needs are forgotten now and then.
+// missing returns the tools without vectors, as many as there is room for. From time to time it drops vectors that no
+// tool needs.
 func (s *semantic) missing() ([]planned, error) {
 	plan := s.planned()
 	plan = plan[:min(len(plan), s.kept.room())]
@@ -182,7 +181,7 @@ func (s *semantic) fetchBatch(ctx context.Context, batch []planned) error {
 	return s.kept.put(keys, vectors)
 }
 
-// embed asks for vectors of length 1, unless the endpoint is being left alone.
+// embed requests vectors of length 1, unless the breaker blocks the endpoint.
 func (s *semantic) embed(ctx context.Context, texts []string, timeout time.Duration) (vectors [][]float32, err error) {
 	if ok, why := s.breaker.allow(); !ok {
 		return nil, why
@@ -219,7 +218,7 @@ func (s *semantic) check(v []float32) error {
 	return unit(v)
 }
 
-// text is what of a tool is embedded.
+// text returns the text of a tool that is embedded.
 func text(t *core.Tool) string {
 	var b strings.Builder
 	for _, part := range []string{t.Server, t.Name, t.Title, t.Description} {
@@ -271,7 +270,7 @@ func byWordsOnly(err error) string {
 	return "searched by words only: the embeddings endpoint failed: " + err.Error()
 }
 
-// queryVector is the vector of a query, remembered or fetched.
+// queryVector returns the vector of a query, from the cache or the endpoint.
 func (s *semantic) queryVector(ctx context.Context, query string) ([]float32, error) {
 	s.mu.Lock()
 	vector, ok := s.asked[query]
@@ -292,7 +291,7 @@ func (s *semantic) queryVector(ctx context.Context, query string) ([]float32, er
 	return vectors[0], nil
 }
 
-// nearest are the tools whose vectors are most like vector.
+// nearest returns the tools whose vectors are most similar to vector.
 func nearest(kept *vectors, tools *core.Toolset, plan []planned, f index.Filter, vector []float32) []*core.Tool {
 	type scored struct {
 		tool  *core.Tool

@@ -22,24 +22,20 @@ const (
 	garbage        = 4 << 20   // bytes of vectors nobody needs before the file is written anew
 )
 
-// A file of vectors is records, one after the other, each written at once at the
-// end, little endian:
-//
-//	"RTV1" · dimensions uint32 · key [32]byte · CRC-32 uint32 of dimensions, key and numbers · numbers float32
-//
-// What is no whole record is passed over, so that neither a crash nor two
-// processes that write can spoil more than what they were writing.
+// A file of vectors consists of records, each appended with one write, little endian: "RTV1" · dimensions uint32 ·
+// key [32]byte · CRC-32 uint32 of dimensions, key and numbers · numbers float32. Incomplete records are skipped, so
+// that a crash or two writing processes can damage only what they were writing.
 const (
 	recordMagic = "RTV1"
 	recordHead  = 4 + 4 + sha256.Size + 4
 )
 
-// vectorKey says which tool, as it is, a vector belongs to.
+// vectorKey identifies the tool definition that a vector belongs to.
 type vectorKey [sha256.Size]byte
 
 func keyOf(server, pin string) vectorKey { return sha256.Sum256([]byte(server + "\x00" + pin)) }
 
-// vectors are the vectors of one model, of length 1, in memory and on disk.
+// vectors stores the vectors of one model, of length 1, in memory and on disk.
 type vectors struct {
 	path string // empty: memory only
 
@@ -50,7 +46,7 @@ type vectors struct {
 	size  int64
 }
 
-// openVectors reads what is kept of a model's vectors in dir.
+// openVectors reads the stored vectors of a model in dir.
 func openVectors(dir, model string) (*vectors, error) {
 	v := &vectors{known: map[vectorKey][]float32{}}
 	if dir == "" {
@@ -103,7 +99,7 @@ func readRecords(data []byte, yield func(vectorKey, []float32)) {
 	}
 }
 
-// record reads the record that data begins with and returns its length.
+// record reads the record at the start of data and returns its length.
 func record(data []byte, yield func(vectorKey, []float32)) (int, bool) {
 	if len(data) < recordHead {
 		return 0, false
@@ -155,7 +151,7 @@ func (v *vectors) dimensions() int {
 	return v.dims
 }
 
-// room is how many vectors can be kept in all.
+// room returns how many vectors can be stored in total.
 func (v *vectors) room() int {
 	if dims := v.dimensions(); dims > 0 {
 		return maxVectorBytes / (recordHead + 4*dims)
@@ -184,7 +180,7 @@ func (v *vectors) put(keys []vectorKey, numbers [][]float32) error {
 	return nil
 }
 
-// otherDimensions is the error of a vector that cannot be compared with the kept ones.
+// otherDimensions returns the error for a vector that cannot be compared with the stored ones.
 func (v *vectors) otherDimensions(got int) error {
 	hint := ""
 	if v.path != "" {
@@ -193,8 +189,7 @@ func (v *vectors) otherDimensions(got int) error {
 	return fmt.Errorf("it gave a vector of %d numbers, the kept ones have %d%s", got, v.dims, hint)
 }
 
-// retain forgets vectors that are not wanted, if there are so many that the file
-// is worth writing anew.
+// retain drops unwanted vectors if there are enough of them to justify rewriting the file.
 func (v *vectors) retain(wanted map[vectorKey]bool) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -215,7 +210,7 @@ func (v *vectors) retain(wanted map[vectorKey]bool) error {
 	return v.rewrite()
 }
 
-// rewrite replaces the file by what is known.
+// rewrite replaces the file by the vectors in memory.
 func (v *vectors) rewrite() error {
 	if v.file == nil {
 		return nil
@@ -271,7 +266,7 @@ func unit(numbers []float32) error {
 	return nil
 }
 
-// cosine is the likeness of two vectors of length 1.
+// cosine returns the similarity of two vectors of length 1.
 func cosine(a, b []float32) float32 {
 	var sum float32
 	for i := range a {

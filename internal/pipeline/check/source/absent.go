@@ -7,15 +7,15 @@ import (
 	"retort/internal/core"
 )
 
-// Words say in the spelling of one language what is wrong with a name.
+// Words builds the errors about wrong names, with the spelling of one language.
 type Words struct {
 	Server    func(*core.Server) string
 	Tool      func(*core.Tool) string
 	Signature func(*core.Tool) string // its call in one line
 }
 
-// Refused is why a tool that exists may not be seen; nil if it does not exist. s
-// is its server, nil if name is a whole name.
+// Refused returns why an existing tool is hidden from the principal, or nil if the tool does not exist. s is its
+// server, or nil if name is a qualified name.
 func Refused(tools *core.Toolset, s *core.Server, name string) *core.Error {
 	if s != nil {
 		name = s.Name + "." + name
@@ -23,7 +23,7 @@ func Refused(tools *core.Toolset, s *core.Server, name string) *core.Error {
 	return tools.Refused(name)
 }
 
-// NoTool is for a tool that s does not have.
+// NoTool returns the error for a tool that s does not have.
 func (w Words) NoTool(s *core.Server, name string) (message, hint string) {
 	message = fmt.Sprintf("%s has no tool %q", w.Server(s), name)
 	names := make([]string, len(s.Tools))
@@ -46,7 +46,7 @@ func (w Words) NoTool(s *core.Server, name string) (message, hint string) {
 	return message, fmt.Sprintf("search_tools with server %q finds its tools by what they do", s.Name)
 }
 
-// NoServer is for a name that may be that of a server, or a tool's whole name.
+// NoServer returns the error for a name that may be a server's or a qualified tool name.
 func (w Words) NoServer(tools *core.Toolset, name string) (message, hint string) {
 	if strings.Contains(name, "__") || strings.Contains(name, ".") {
 		return w.noQualified(tools, name)
@@ -65,7 +65,7 @@ func (w Words) NoServer(tools *core.Toolset, name string) (message, hint string)
 	return message, "there are " + strings.Join(names[:min(20, len(names))], ", ")
 }
 
-// noQualified is for a tool's whole name.
+// noQualified returns the error for a qualified tool name.
 func (w Words) noQualified(tools *core.Toolset, name string) (message, hint string) {
 	e := tools.NotFound(name)
 	var names []string
@@ -80,7 +80,7 @@ func (w Words) noQualified(tools *core.Toolset, name string) (message, hint stri
 	return e.Message, e.Hint
 }
 
-// OrList is a list for people: "a, b or c".
+// OrList joins a list for people: "a, b or c".
 func OrList(names []string) string {
 	if len(names) == 1 {
 		return names[0]

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// frameWidth is how much of a long line a frame shows, in code points.
+// frameWidth bounds how much of a long line a frame shows, in code points.
 const frameWidth = 110
 
 // Frame shows a place in a program: the line before, the line, and a caret under
@@ -37,8 +37,8 @@ func splitLines(text string) []string {
 	return strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\ufeff")), "\n")
 }
 
-// window is the part of a line around a column, and the blank space that leads
-// to the column, with the line's own tabs.
+// window returns the part of a line around a column, and the white space that leads to the column, with the line's
+// own tabs.
 func window(line string, column int) (shown, caret string) {
 	runes := []rune(line)
 	at := min(max(column-1, 0), len(runes))

@@ -8,22 +8,21 @@ import (
 	"retort/internal/core"
 )
 
-// Recognized is the language that a program without one is taken to be in.
+// Recognized holds the language assumed for a program that does not name one.
 type Recognized struct {
 	Language core.Language // TypeScript or Python
 	Sure     bool          // nothing in the text speaks for the other language
 }
 
-// leastPython is the lowest score at which a text with no signs of TypeScript counts as Python. A lower score can
-// come from what both languages share, such as a call to a method named get.
+// leastPython is the lowest score at which a text without signs of TypeScript counts as Python. Features that both
+// languages share, such as a call of a method named get, can produce a lower score.
 const leastPython = 2
 
 // recognizable bounds how much of a text is looked at, in bytes.
 const recognizable = 16 << 10
 
-// Recognize tells the language of a program by its syntax: by the info string of a Markdown fence, else by what only
-// one of the two languages has. It looks at the text alone, so that the same text always has the same language. A text
-// that has nothing of Python is TypeScript.
+// Recognize determines a program's language from its syntax: from the info string of a Markdown fence, else from
+// features of only one language. It depends on nothing but the text. A text without features of Python is TypeScript.
 func Recognize(code string) Recognized {
 	if lang := fenced(code); lang != "" {
 		return Recognized{lang, true}
@@ -38,7 +37,7 @@ func Recognize(code string) Recognized {
 	return Recognized{core.TypeScript, python == 0 && script > 0}
 }
 
-// fenced is the language that the info string of the first fence names; "" if it names none.
+// fenced returns the language named by the info string of the first fence, or "".
 func fenced(code string) core.Language {
 	at, _ := openingFence(strings.SplitAfter(code, "\n"))
 	if at < 0 {
@@ -57,7 +56,7 @@ func fenced(code string) core.Language {
 	return ""
 }
 
-// evidence is a pattern that speaks for a language, and how much it does.
+// evidence holds a pattern that indicates a language, and its weight.
 type evidence struct {
 	weight  int
 	pattern *regexp.Regexp
@@ -135,8 +134,8 @@ var scriptSyntax = sync.OnceValue(func() syntaxOf {
 	}
 })
 
-// withoutPython is a text in which strings of Python are empty and comments are gone. Lines that only TypeScript has as
-// comments are gone, too: what they say is in no language.
+// withoutPython returns a text with empty Python strings and without comments. Lines that are comments in TypeScript
+// only are removed, too, because they contain prose.
 func withoutPython(text string) string {
 	return emptied(commentLine().ReplaceAllString(text, ""), func(rest string) (opening string, multiline bool) {
 		switch {
@@ -151,10 +150,10 @@ func withoutPython(text string) string {
 	}, "#")
 }
 
-// commentLine is a line that is a comment of TypeScript as a whole.
+// commentLine matches a line that is entirely a TypeScript comment.
 var commentLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*//.*$|(?s)/\*.*?\*/`) })
 
-// withoutScript is a text in which strings of TypeScript are empty and comments are gone.
+// withoutScript returns a text with empty TypeScript strings and without comments.
 func withoutScript(text string) string {
 	text = hashLine().ReplaceAllString(text, "")
 	return emptied(text, func(rest string) (opening string, multiline bool) {
@@ -172,10 +171,11 @@ func withoutScript(text string) string {
 	}, "//")
 }
 
-// hashLine is a line that is a comment of Python as a whole.
+// hashLine matches a line that is entirely a Python comment.
 var hashLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*#[^\n]*$`) })
 
-// emptied is a text without comments, which begin with comment and end with the line, and without what is in strings.
+// emptied returns a text without comments and without the contents of strings. A comment begins with comment and ends
+// with the line.
 func emptied(text string, opens func(rest string) (opening string, multiline bool), comment string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -196,7 +196,7 @@ func emptied(text string, opens func(rest string) (opening string, multiline boo
 	return b.String()
 }
 
-// quotesOf is what stays of a string.
+// quotesOf returns a string's quotes without its contents.
 func quotesOf(opening string) string {
 	switch opening {
 	case "`":
@@ -207,8 +207,8 @@ func quotesOf(opening string) string {
 	return `""`
 }
 
-// stringEnd is how many bytes a string has that begins a text. One that is not closed ends with the line, or with the
-// text if it may have several lines.
+// stringEnd returns the length in bytes of the string at the start of a text. An unclosed string ends with the line,
+// or with the text if it may span lines.
 func stringEnd(text, opening string, multiline bool) int {
 	closing := opening
 	if opening == "/*" {
@@ -234,8 +234,8 @@ func lineEnd(text string) int {
 	return len(text)
 }
 
-// Guessed is the refusal of a program whose language was recognized, and not named. It says so where another language
-// may be why it was refused.
+// Guessed returns the refusal of a program whose language was recognized, not stated. It adds a hint if the wrong
+// language may be the reason.
 func (r Recognized) Guessed(e *core.Error) *core.Error {
 	if e.Kind != core.KindSyntax && (r.Sure || e.Kind != core.KindType) {
 		return e

@@ -6,15 +6,14 @@ import (
 	"retort/internal/core"
 )
 
-// Library is where the source of skills comes from. One execution asks for each
-// skill once: what was checked is what runs.
+// Library provides the source of skills. An execution asks for each skill once, so that the checked code is what
+// runs.
 type Library interface {
-	// Skill is a skill by its name. The error says that there is none in that
-	// language, and what to do.
+	// Skill returns the skill of this name. The error says that there is none in that language, and what to do.
 	Skill(name string, lang core.Language) (core.Skill, *core.Error)
 }
 
-// NoSkills is a Library without skills.
+// NoSkills implements Library without skills.
 type NoSkills struct{}
 
 // Skill finds nothing.
@@ -22,7 +21,7 @@ func (NoSkills) Skill(name string, _ core.Language) (core.Skill, *core.Error) {
 	return core.Skill{}, core.Errorf(core.KindType, "gate.skills", "there is no skill %q", name).WithHint("list_skills lists them, save_skill saves one")
 }
 
-// Function is a function that a skill exports, in words of its language.
+// Function describes an exported function of a skill, in the syntax of its language.
 type Function struct {
 	Name   string
 	Params []Param
@@ -31,7 +30,7 @@ type Function struct {
 	Doc    string
 }
 
-// Param is a parameter of a Function.
+// Param describes a parameter of a Function.
 type Param struct {
 	Name     string
 	Type     string // as written; "" if it is not written
@@ -41,7 +40,7 @@ type Param struct {
 	Rest     bool
 }
 
-// Exported says which functions a skill has.
+// Exported describes which functions a skill has.
 func Exported(skill string, functions []Function) string {
 	var names []string
 	for _, f := range functions {
@@ -56,11 +55,10 @@ const (
 	maxChain  = 16
 )
 
-// Chain are the skills that are being followed, each imported by the one before.
+// Chain lists the skills being followed. Each is imported by the one before.
 type Chain []string
 
-// With is the chain with one more skill. Its error names the cycle that this would
-// close.
+// With returns the chain with one more skill. It returns an error that names the cycle if the skill would close one.
 func (c Chain) With(name string, seen int) (Chain, *core.Error) {
 	for i, n := range c {
 		if n == name {
@@ -88,7 +86,7 @@ func (c Chain) String() string {
 	return text
 }
 
-// InSkill is what is wrong with a skill, for the program that uses it.
+// InSkill converts an error in a skill to an error for the program that uses it.
 func InSkill(s core.Skill, e *core.Error) *core.Error {
 	if e.Skill != "" {
 		return e
@@ -113,8 +111,7 @@ func at(e *core.Error) string {
 	return fmt.Sprintf(":%d:%d", e.Line, e.Column)
 }
 
-// Link is the skill of a name, checked, once for all who import it. linked has those that
-// were checked before.
+// Link returns the checked skill of this name, checking it on first use. linked caches the results for all importers.
 func Link[S any](linked map[string]*S, library Library, name string, lang core.Language, chain Chain, check func(core.Skill, Chain) (*S, *core.Error)) (*S, *core.Error) {
 	chain, refusal := chain.With(name, len(linked))
 	if refusal != nil {

@@ -2,8 +2,7 @@ package source
 
 import "sync"
 
-// Memo keeps what was made for a key. When it is full it forgets everything:
-// what is still in use is made once more.
+// Memo caches values by key. When it is full, it forgets everything, and values still in use are built again.
 type Memo[K comparable, V any] struct {
 	limit int
 	mu    *sync.Mutex

@@ -5,7 +5,7 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// Passed is a skill that has passed: as a program that imports it needs it.
+// Passed holds a checked skill in the form that an importing program needs.
 type Passed struct {
 	core.Skill
 	Module    core.Module // without its global

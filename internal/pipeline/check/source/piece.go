@@ -1,6 +1,5 @@
-// Package source is about the text of programs, whatever their language: where the
-// program is in what was sent, how a place in it is shown, and what is said of names
-// that it has wrong.
+// Package source handles the text of programs in any language: it finds the program in a request's text, shows a
+// place in it, and describes wrong names.
 package source
 
 import (
@@ -8,17 +7,16 @@ import (
 	"strings"
 )
 
-// Piece is the part of a request's text that is the program. It starts a line.
+// Piece locates the program in a request's text. It starts at the beginning of a line.
 type Piece struct {
 	Code  string
 	Lines int // before it
 }
 
-// Pieces lists what the program in text may be, best first: the text as a
-// whole, and what stands between its first and its last Markdown fence. To
-// JavaScript, three backticks are a template behind an empty one, so text with
-// a fence may parse all the same; it is a program as a whole only if the fence
-// may stand in a comment or a string, which begin with one of openings.
+// Pieces returns the candidates for the program in text, best first: the whole text, and the part between its first
+// and last Markdown fence. In JavaScript three backticks are an empty template followed by another one, so a text
+// with a fence may parse. It counts as a program as a whole only if the fence may stand in a comment or string, which
+// begin with one of openings.
 func Pieces(text string, openings ...string) []Piece {
 	text = strings.TrimPrefix(text, "\ufeff")
 	whole := Piece{Code: text}
@@ -36,7 +34,7 @@ func Pieces(text string, openings ...string) []Piece {
 	return []Piece{block}
 }
 
-// openingFence finds the first line like ```ts; -1 if there is none.
+// openingFence returns the index of the first line like ```ts, or -1.
 func openingFence(lines []string) (int, string) {
 	for i, line := range lines {
 		if marker, info := Fence(line); marker != "" && !strings.Contains(info, "`") {
@@ -46,8 +44,8 @@ func openingFence(lines []string) (int, string) {
 	return -1, ""
 }
 
-// closingFence finds the last line that closes the fence at first. A program
-// that was cut off has none; it goes on to the end.
+// closingFence returns the index of the last line that closes the fence at first. A program that was cut off has none
+// and extends to the end.
 func closingFence(lines []string, first int, opening string) int {
 	for i := len(lines) - 1; i > first; i-- {
 		marker, info := Fence(lines[i])

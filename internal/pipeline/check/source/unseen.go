@@ -8,8 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// Unseen is a field that a program takes from what a tool answers, and that no answer had
-// so far.
+// Unseen describes a field that a program reads from a tool's answer although no answer had it so far.
 type Unseen struct {
 	Tool *core.Tool // with what was learned
 	Name string     // of the field
@@ -17,8 +16,8 @@ type Unseen struct {
 	Near string     // what is meant, if that is known
 	List bool       // the value is a list
 	Type string     // of the value
-	// Loose says that most fields may be missing, Tried that the program is written for a
-	// value without the field, too.
+	// Loose means that most fields may be missing. Tried means that the program also handles a value without the
+	// field.
 	Loose, Tried bool
 }
 
@@ -28,9 +27,9 @@ const (
 	someAnswers = 5
 )
 
-// Tells weighs what answers without a field say: of a name that is misspelt much, of
-// others less. The next answer may well have it if others lately brought something new, if
-// they differ much, or if the program itself does not count on it.
+// Tells reports whether the past answers are sufficient evidence against the field. A misspelt name needs less
+// evidence than others. The next answer may have the field if recent answers brought new fields, if answers differ
+// much, or if the program handles its absence.
 func (u Unseen) Tells() bool {
 	n := u.Tool.Learned.Observations
 	switch misspelt := core.Misspelt(u.Name, u.Has) != "" || u.Near != "" && len(u.Has) == 0; {
@@ -42,7 +41,7 @@ func (u Unseen) Tells() bool {
 	return !u.Tried && !u.Loose && n >= someAnswers && 2*u.Tool.Learned.Steady >= n
 }
 
-// Words say what is wrong with the field, of a tool by the name that programs write.
+// Words describes the problem with the field. tool is the tool's name in programs.
 func (u Unseen) Words(tool string) string {
 	text := fmt.Sprintf("%q was never seen in %d answers of %s", u.Name, u.Tool.Learned.Observations, tool)
 	near := cmp.Or(core.Misspelt(u.Name, u.Has), u.Near)

@@ -6,7 +6,7 @@ import (
 	"retort/internal/core"
 )
 
-// field is a part of a tool that is searched.
+// field selects a searched part of a tool.
 type field int
 
 const (
@@ -21,10 +21,9 @@ const (
 
 const maxDescription = 8 << 10 // bytes of a description that are searched
 
-// tuning is the constants of the ranking. The typical lengths stand where
-// BM25F has averages over the collection: so what a posting weighs depends on its
-// own tool only, is computed once, and does not change when other servers come
-// and go.
+// tuning holds the constants of the ranking. It contains typical lengths where BM25F uses averages over the
+// collection. A posting's weight therefore depends only on its own tool, is computed once, and does not change when
+// other servers come and go.
 type tuning struct {
 	fields [fields]struct {
 		weight  float64 // of a word in this field
@@ -55,8 +54,8 @@ func defaults() tuning {
 	return t
 }
 
-// impact is BM25F's saturated weight of a term in a tool, between 0 and 1, in 15
-// bits; the lowest bit says that the tool's name has the term.
+// impact holds BM25F's saturated weight of a term in a tool, between 0 and 1, in 15 bits. The lowest bit means that
+// the tool's name contains the term.
 type impact uint16
 
 const (
@@ -77,7 +76,7 @@ type analyzer struct {
 	field   []term    // of the field at hand
 }
 
-// document is what was found in one tool.
+// document holds the terms found in one tool.
 type document struct {
 	terms   []term
 	impacts []impact
@@ -105,7 +104,7 @@ func (a *analyzer) read(t *core.Tool, d *document) {
 	a.seen = a.seen[:0]
 }
 
-// add weighs the words of one field. Stop words count in names only: who_am_i.
+// add weighs the words of one field. Stop words count only in names, as in who_am_i.
 func (a *analyzer) add(f field, texts ...string) {
 	a.field = a.field[:0]
 	for _, text := range texts {

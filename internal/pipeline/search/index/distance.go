@@ -1,8 +1,8 @@
 package index
 
-// distance is the number of edits between two words: insertions, deletions,
-// replacements, and swaps of neighbours. It is limit+1 if it exceeds limit.
-// Both words are at most maxWord bytes; bytes are compared, not characters.
+// distance returns the number of edits between two words: insertions, deletions, replacements, and swaps of
+// neighbours. It returns limit+1 if the number exceeds limit. Both words have at most maxWord bytes. Bytes are
+// compared, not characters.
 func distance(a, b string, limit int) int {
 	if d := len(a) - len(b); d > limit || -d > limit {
 		return limit + 1

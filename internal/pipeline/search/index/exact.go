@@ -10,15 +10,14 @@ import (
 	"retort/internal/core"
 )
 
-// exact is the hash of a name that a query can spell out: a tool's own, or its
-// server's and its own. Only letters and digits count: github.list_issues,
-// "GitHub list issues" and github__listIssues are one name.
+// exact is the hash of a name that a query can spell out: a tool's name, with or without its server's name. Only
+// letters and digits count: github.list_issues, "GitHub list issues" and github__listIssues are the same name.
 type exact struct {
 	hash uint64
 	doc  uint32
 }
 
-// rank says how well a query that spells out a name fits a tool.
+// rank grades how well a query that spells out a name matches a tool.
 type rank uint8
 
 const (

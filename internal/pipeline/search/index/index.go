@@ -12,8 +12,8 @@ import (
 	"retort/internal/core"
 )
 
-// Index is an inverted index over a toolset. Searches never wait: they read an
-// immutable snapshot, which Update replaces as a whole.
+// Index is an inverted index over a toolset. Searches never wait: they read an immutable snapshot, which Update
+// replaces as a whole.
 type Index struct {
 	tuning  tuning
 	updates sync.Mutex
@@ -29,7 +29,7 @@ func newTuned(t tuning) *Index {
 	return x
 }
 
-// Toolset is what the index holds.
+// Toolset returns the indexed toolset.
 func (x *Index) Toolset() *core.Toolset { return x.current.Load().tools }
 
 // Update makes ts what the index holds. Tools whose server, name and pin it
@@ -44,8 +44,8 @@ func (x *Index) Update(ts *core.Toolset) {
 	}
 }
 
-// snapshot is one immutable state of an index. Documents are numbered; the
-// postings of term t are docs and impacts [starts[t]:starts[t+1]].
+// snapshot holds one immutable state of an index. Documents are numbered. The postings of term t are docs and impacts
+// [starts[t]:starts[t+1]].
 type snapshot struct {
 	tuning  *tuning
 	tools   *core.Toolset
@@ -60,13 +60,13 @@ type snapshot struct {
 	pool sync.Pool // of *scores
 }
 
-// entry is one tool as a document.
+// entry holds one tool as a document.
 type entry struct {
 	tool *core.Tool
 	name uint32 // distinct terms of its name
 }
 
-// change is what an update does to the documents.
+// change describes what an update does to the documents.
 type change struct {
 	kept  []entry      // of the old documents, in their order
 	moved []int64      // old document → new one, or -1
@@ -87,8 +87,8 @@ func (s *snapshot) update(ts *core.Toolset) *snapshot {
 
 type key struct{ server, name string }
 
-// compare finds the documents that stay. A tool without pin is always read anew,
-// and so is the second of two tools with one name on one server.
+// compare finds the documents that stay. A tool without a pin is always read again, and so is the second of two tools
+// with the same name on one server.
 func (s *snapshot) compare(ts *core.Toolset) change {
 	old := make(map[key]int, len(s.entries))
 	for d, e := range s.entries {
@@ -117,7 +117,7 @@ func (s *snapshot) compare(ts *core.Toolset) change {
 	return c
 }
 
-// batch is the terms of fresh documents, one after the other.
+// batch holds the terms of new documents, one after the other.
 type batch struct {
 	document
 	ends []int // of each fresh document in terms
@@ -180,10 +180,10 @@ func (s *snapshot) merge(old *snapshot, moved []int64, b batch) {
 
 func (s *snapshot) terms() term { return term(len(s.starts) - 1) }
 
-// documents is the number of documents that have the term.
+// documents returns how many documents contain the term.
 func (s *snapshot) documents(t term) int { return int(s.starts[t+1] - s.starts[t]) }
 
-// dropUnused forgets words that no document has any more.
+// dropUnused drops words that no document contains any more.
 func (s *snapshot) dropUnused() {
 	words, _ := s.words.without(func(t term) bool { return s.documents(t) > 0 })
 	starts := make([]uint32, 1, words.count+1)

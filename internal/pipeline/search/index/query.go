@@ -22,7 +22,7 @@ const (
 	twoEditLength = 8
 )
 
-// wanted is one term of a query.
+// wanted holds one term of a query.
 type wanted struct {
 	term   term
 	weight float64 // idf, less what the query makes of it
@@ -63,7 +63,7 @@ func (s *snapshot) parse(query string) []wanted {
 	return found
 }
 
-// split is the words of a query without stop words, unless it has no others.
+// split returns the words of a query without stop words, or all words if there are no others.
 func (s *snapshot) split(query string) []string {
 	if len(query) > maxQuery {
 		query = query[:maxQuery]
@@ -100,15 +100,14 @@ func (s *snapshot) lookUp(text string, add func(term, float64)) {
 	}
 }
 
-// joined looks up two words as one: web hook, webhook.
+// joined looks up two words as one: webhook for web hook.
 func (s *snapshot) joined(a, b string, add func(term, float64)) {
 	if i, ok := s.words.index[a+b]; ok {
 		add(s.words.words[i].term, asCompound)
 	}
 }
 
-// alike looks up what may be meant by a word that no tool has: two words
-// written as one, a beginning, a typing error.
+// alike looks up candidates for a word that no tool has: two words written as one, a prefix, a typing error.
 func (s *snapshot) alike(text string, add func(term, float64)) {
 	if s.halves(text, add) {
 		return
@@ -129,7 +128,7 @@ func (s *snapshot) alike(text string, add func(term, float64)) {
 	}
 }
 
-// halves looks up a word as the two known words it is made of.
+// halves looks up a word as two known words that form it.
 func (s *snapshot) halves(text string, add func(term, float64)) bool {
 	for i := minCompound; i <= len(text)-minCompound; i++ {
 		a, okA := s.words.index[text[:i]]

@@ -12,23 +12,22 @@ const (
 	maxProse  = 16 << 10 // bytes of their descriptions that are searched
 )
 
-// parameters is what a schema says in words.
+// parameters collects the names and texts of a schema.
 type parameters struct {
 	names []string
 	prose []string // descriptions, titles and enumerated words
 	bytes int      // of prose
 }
 
-// readSchema collects the names of all properties of a JSON Schema, nested ones
-// too, and the text that describes them. A schema that is no JSON gives what
-// could be read of it: what is wrong with it is for others to say.
+// readSchema collects the names of all properties of a JSON Schema, nested ones too, and the text that describes
+// them. Of an invalid schema it returns what it could read. Errors are reported elsewhere.
 func readSchema(schema []byte) parameters {
 	r := schemaReader{in: schema}
 	r.value(0, plain)
 	return r.found
 }
 
-// role is what the value at hand means in the schema around it.
+// role is the meaning of a value within its schema.
 type role int
 
 const (
@@ -92,7 +91,7 @@ func (r *schemaReader) object(depth int, as role) bool {
 	}
 }
 
-// member is the role of an object's member.
+// member returns the role of an object's member.
 func member(object role, key string) role {
 	switch object {
 	case properties:
@@ -129,7 +128,7 @@ func (r *schemaReader) array(depth int, as role) bool {
 	}
 }
 
-// text reads a string and returns what is between its quotes.
+// text reads a string and returns the bytes between its quotes.
 func (r *schemaReader) text() ([]byte, bool) {
 	if !r.take('"') {
 		return nil, false
@@ -176,8 +175,7 @@ func (r *schemaReader) take(c byte) bool {
 	return false
 }
 
-// decodeString decodes the inside of a JSON string. One that is cut or broken
-// is taken as it stands.
+// decodeString decodes the contents of a JSON string. A truncated or invalid string is used as it is.
 func decodeString(inside []byte) string {
 	if bytes.IndexByte(inside, '\\') < 0 {
 		return string(inside)

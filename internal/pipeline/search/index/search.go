@@ -19,17 +19,16 @@ func (f Filter) Passes(t *core.Tool) bool {
 	return (f.Server == "" || f.Server == t.Server) && (f.Category == "" || f.Category == t.Category) && (f.Hidden == nil || !f.Hidden(t))
 }
 
-// Hit is one tool that was found.
+// Hit describes one tool that was found.
 type Hit struct {
 	Tool  *core.Tool
 	Score float64 // comparable within one search only
 	Exact bool    // the query spells out the tool's name
 }
 
-// Search finds the tools that have words of the query, best first, and says how
-// many there are in all. It returns at most limit hits, all if limit is not
-// positive. Tools whose name the query spells out come first, with the server's
-// name or without. Equal scores are ordered by name. An empty query finds nothing.
+// Search finds the tools that contain words of the query, best first, and returns how many there are in total. It
+// returns at most limit hits, or all if limit is not positive. Tools whose name the query spells out come first, with
+// or without the server's name. Equal scores are ordered by name. An empty query finds nothing.
 func (x *Index) Search(query string, f Filter, limit int) (hits []Hit, total int) {
 	s := x.current.Load()
 	found := s.score(s.parse(query))
@@ -105,8 +104,8 @@ func (f *scores) touch(d uint32) *cell {
 	return c
 }
 
-// weigh is the score of one document: the more of the query it has, and the more
-// of its name the query has, the better.
+// weigh returns the score of one document. It grows with the part of the query that the document contains, and with
+// the part of its name that the query contains.
 func (f *scores) weigh(s *snapshot, d uint32) float64 {
 	c := &f.cells[d]
 	score := float64(c.score)

@@ -2,8 +2,8 @@ package index
 
 import "strings"
 
-// synonyms are what tools and people most often call differently. They are few
-// on purpose and count for little: larger tables find more that was not meant.
+// synonyms lists words that tools and people most often use for the same thing. There are few on purpose, and they
+// count for little: larger tables find more that was not meant.
 var synonyms = groups(`
 create make add new
 delete remove

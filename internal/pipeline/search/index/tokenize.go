@@ -39,7 +39,7 @@ func tokens(text string, yield func(word string)) {
 	}
 }
 
-// runEnd is the length of the run of letters and digits that text begins with.
+// runEnd returns the length of the run of letters and digits at the start of text.
 func runEnd(text string) int {
 	for i := 0; i < len(text); {
 		r, size := decode(text[i:])
@@ -85,9 +85,9 @@ func (t *tokenizer) part(text string, yield func(string)) {
 	}
 }
 
-// partEnd is the length of the first part of a run: it ends before a capital
-// that follows a small letter or digit, before the last capital of several
-// that a small letter follows, and where a dense script begins or ends.
+// partEnd returns the length of the first part of a run. A part ends before a capital that follows a lower-case
+// letter or digit, before the last of several capitals if a lower-case letter follows, and where a script without
+// spaces begins or ends.
 func partEnd(text string) int {
 	const none = unicode.MaxRune + 1
 	var before, last rune = none, none
@@ -163,7 +163,7 @@ func lowerASCII(c byte) byte {
 	return c
 }
 
-// decode is utf8.DecodeRuneInString, faster for ASCII.
+// decode works like utf8.DecodeRuneInString, but is faster for ASCII.
 func decode(text string) (rune, int) {
 	if c := text[0]; c < utf8.RuneSelf {
 		return rune(c), 1

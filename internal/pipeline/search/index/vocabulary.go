@@ -12,7 +12,7 @@ import (
 // term numbers a stem: what documents and queries have in common.
 type term = uint32
 
-// word is one word as it was written, in lower case.
+// word holds one word as it was written, in lower case.
 type word struct {
 	text    string
 	term    term
@@ -20,8 +20,7 @@ type word struct {
 	stop    bool
 }
 
-// vocabulary maps words to terms. One that readers have is not changed any
-// more: a builder clones it.
+// vocabulary maps words to terms. A vocabulary with readers is never changed: an update clones it.
 type vocabulary struct {
 	words []word
 	index map[string]uint32 // text → position in words
@@ -38,7 +37,7 @@ func (v *vocabulary) clone() *vocabulary {
 	return &vocabulary{words: slices.Clone(v.words), index: maps.Clone(v.index), stems: maps.Clone(v.stems), count: v.count, stem: v.stem}
 }
 
-// add finds or makes the word. Only words that are new are stemmed.
+// add finds or creates the word. Only new words are stemmed.
 func (v *vocabulary) add(text string) *word {
 	if i, ok := v.index[text]; ok {
 		return &v.words[i]
@@ -58,7 +57,7 @@ func (v *vocabulary) add(text string) *word {
 	return &v.words[len(v.words)-1]
 }
 
-// find is the term of a word: its own, else that of its stem.
+// find returns the term of a word: its own, or else that of its stem.
 func (v *vocabulary) find(text string) (term, bool) {
 	if i, ok := v.index[text]; ok {
 		return v.words[i].term, true
@@ -67,8 +66,7 @@ func (v *vocabulary) find(text string) (term, bool) {
 	return t, ok
 }
 
-// without drops the terms for which used is false and numbers the others anew;
-// renumbered maps old terms to new ones.
+// without drops the terms for which used is false and renumbers the others. renumbered maps old terms to new ones.
 func (v *vocabulary) without(used func(term) bool) (kept *vocabulary, renumbered []term) {
 	kept, renumbered = newVocabulary(v.stem), make([]term, v.count)
 	for t := range v.count {
@@ -102,9 +100,9 @@ func letterSet(text string) uint32 {
 	return set
 }
 
-// mayBeWithin reports whether words with these letters can be n edits apart:
-// an edit changes the set by two letters at most.
+// mayBeWithin reports whether words with these letters can be n edits apart. An edit changes the set by at most two
+// letters.
 func mayBeWithin(a, b uint32, n int) bool { return bits.OnesCount32(a^b) <= 2*n }
 
-// stem is Snowball's for English; words with other letters are left alone.
+// stem returns the word's Snowball stem for English. Words with other letters stay unchanged.
 func stem(text string) string { return english.Stem(text, false) }
