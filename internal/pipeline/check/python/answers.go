@@ -10,8 +10,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// taken is a key by which a program takes something out of what a tool answers: as in
-// issues[0]["title"] and issue.get("title").
+// taken describes a key that a program reads from a tool's answer, as in issues[0]["title"] and issue.get("title").
 type taken struct {
 	key   string
 	path  []step
@@ -33,21 +32,21 @@ const (
 	maxSteps = 20_000
 )
 
-// flow knows where the values of names come from. It does not follow the order of a
-// program: a name that is bound to different things is not followed at all.
+// flow knows where the values of names come from. It ignores the order of statements: a name bound to different
+// things is not followed at all.
 type flow struct {
 	s     *syntax
 	bound map[textID][]origin
 	left  int // steps
 }
 
-// origin is what a name is bound to.
+// origin describes what a name is bound to.
 type origin struct {
 	value   nodeID // 0: it is not known
 	element bool   // an item of the value
 }
 
-// takenOf finds the keys that are taken out of something which comes from a call.
+// takenOf finds the keys that a program reads from values that come from a call.
 func takenOf(v *visitor) (found []taken) {
 	f := &flow{s: v.s, bound: map[textID][]origin{}, left: maxSteps}
 	f.bindings()
@@ -63,7 +62,7 @@ func takenOf(v *visitor) (found []taken) {
 	return found
 }
 
-// lookup is the value and the literal key of value["key"] or value.get("key").
+// lookup returns the value and the literal key of value["key"] or value.get("key").
 func (f *flow) lookup(id nodeID) (value nodeID, key string, tried bool) {
 	switch f.s.class(id) {
 	case classSubscript:
@@ -116,8 +115,7 @@ func (f *flow) bind(name textID, to origin) {
 	}
 }
 
-// follow goes from an expression back to the call from which it comes, and gives the way
-// from its answer.
+// follow traces an expression back to the call it comes from, and returns the path within the call's answer.
 func (f *flow) follow(id nodeID, depth int) (path []step, from nodeID) {
 	if f.left--; depth > maxPath || id == 0 || f.left < 0 {
 		return nil, 0
@@ -146,7 +144,7 @@ func (f *flow) further(next nodeID, last []step, depth int) (path []step, from n
 	return append(path, last...), from
 }
 
-// name is where the value of a name comes from, if it is the same wherever it is bound.
+// name returns where the value of a name comes from, if that is the same for all its bindings.
 func (f *flow) name(name textID, depth int) (path []step, from nodeID) {
 	all := f.bound[name]
 	if len(all) > maxBound {
@@ -166,7 +164,7 @@ func (f *flow) name(name textID, depth int) (path []step, from nodeID) {
 	return path, from
 }
 
-// subscript is where value["key"], value[0] and value[1:] come from.
+// subscript returns where value["key"], value[0] and value[1:] come from.
 func (f *flow) subscript(id nodeID) (value nodeID, last []step) {
 	value, index := f.s.node(id, fieldValue), f.s.node(id, fieldSlice)
 	if f.s.isText(index) {
@@ -181,8 +179,7 @@ func (f *flow) subscript(id nodeID) (value nodeID, last []step) {
 	return 0, nil
 }
 
-// passing is where the value of value.get("key"), sorted(value) and the like comes from; 0
-// for other calls.
+// passing returns where the value of value.get("key"), sorted(value) and the like comes from, or 0 for other calls.
 func (f *flow) passing(id nodeID) (value nodeID, last []step) {
 	if value, key, _ := f.lookup(id); value != 0 {
 		return value, []step{{key}}
@@ -207,7 +204,7 @@ const (
 	maxWarningSize = 200 // code points
 )
 
-// advice is what was learned of answers and a program does not keep to.
+// advice returns warnings about fields that no answer of the tools has had.
 func (p *program) advice() []string {
 	calls := map[nodeID]*core.Tool{}
 	for _, u := range p.facts.Uses {
@@ -232,7 +229,7 @@ func (p *program) advice() []string {
 	return said
 }
 
-// unseen is what is to be said of a key, or "".
+// unseen returns the warning about a key, or "".
 func (p *program) unseen(t *core.Tool, k taken) string {
 	at := answerOf(t.Learned.Schema)
 	for _, s := range k.path {
@@ -257,7 +254,7 @@ func (p *program) unseen(t *core.Tool, k taken) string {
 	return string(text)
 }
 
-// answer is a learned schema. The zero value is of what can be anything.
+// answer holds a learned schema. The zero value accepts anything.
 type answer struct {
 	Type                 any
 	Properties           map[string]answer
@@ -282,8 +279,7 @@ func (a answer) step(key string) answer {
 	return answer{}
 }
 
-// lacks reports whether a value has no such key as far as is known: then it is an object
-// whose fields are known, or a list.
+// lacks reports whether a value is known not to have this key: it is a list, or an object with known fields.
 func (a answer) lacks(key string) (source.Unseen, bool) {
 	u := source.Unseen{Name: key}
 	for name := range a.Properties {

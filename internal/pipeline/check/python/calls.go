@@ -9,7 +9,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// checkedCall is a call of a tool on its way.
+// checkedCall holds a call of a tool while it is checked.
 type checkedCall struct {
 	program *program
 	tool    *core.Tool
@@ -20,7 +20,7 @@ type checkedCall struct {
 	found   []finding
 }
 
-// call finds what is wrong with the arguments of a call.
+// call checks the arguments of a call.
 func (p *program) call(t *core.Tool, c *call) []finding {
 	k := &checkedCall{program: p, tool: t, name: t.Python, params: p.checker.parameters(t), given: map[string]bool{}, open: c.Star || c.DoubleStar}
 	if s, ok := p.tools.Server(t.Server); ok {
@@ -111,7 +111,7 @@ func (k *checkedCall) byName(name string) (bindings.Parameter, bool) {
 	return bindings.Parameter{}, false
 }
 
-// argument is a keyword argument; all its spellings count.
+// argument checks a keyword argument. All spellings of its name are accepted.
 func (k *checkedCall) argument(name string, at place, value argument) {
 	for _, p := range k.params.List {
 		if p.Keyword != name && p.Name != name && p.Snake != name {
@@ -145,8 +145,7 @@ func (k *checkedCall) unknown(name string, at place, spell func(bindings.Paramet
 	k.say(at, "%s", message)
 }
 
-// value is the value of a parameter: a literal must fit its type. None stands for
-// an argument that is not given.
+// value checks the value of a parameter: a literal must have its type. None stands for an omitted argument.
 func (k *checkedCall) value(p bindings.Parameter, a argument) {
 	k.given[p.Name] = true
 	switch {
@@ -160,7 +159,7 @@ func (k *checkedCall) value(p bindings.Parameter, a argument) {
 	}
 }
 
-// shown is a literal for a message.
+// shown returns a literal for a message.
 func shown(a argument) string {
 	const most = 40
 	s := string(a.JSON)

@@ -14,20 +14,20 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// Parser has an interpreter in a sandbox say what is in code: see internal/sandbox/guest/python.
-// Its errors are *core.Error, or the context's.
+// Parser parses code with an interpreter in a sandbox; see internal/sandbox/guest/python. Its errors are *core.Error,
+// or the context's.
 type Parser interface {
 	Parse(ctx context.Context, code string) (core.Parsed, error)
 }
 
-// Source is a program as it was written.
+// Source holds a program as it was written.
 type Source struct {
 	Code   string
 	Level  rules.Level
 	Skills source.Library // nil has none
 }
 
-// Checked is a program that may run.
+// Checked holds a program that may run.
 type Checked struct {
 	Code       string
 	Namespaces []core.Namespace // the servers it names; all of them if Unknown
@@ -62,7 +62,7 @@ func New(p Parser) *Checker {
 	}
 }
 
-// program is one program on its way.
+// program holds one program while it is checked.
 type program struct {
 	checker *Checker
 	written string // as it was sent
@@ -78,12 +78,11 @@ type program struct {
 	reach   *reach
 }
 
-// maxCode is what is parsed at most, in bytes.
+// maxCode bounds the code that is parsed, in bytes.
 const maxCode = 4 << 20
 
-// Check checks a program against the tools it may see. Its error has the kind
-// syntax, policy, type, tool_not_found, limit or cancelled if the program is to blame or
-// ctx ended; anything else is what the parser said.
+// Check checks a program against the tools it may see. Its error has the kind syntax, policy, type, tool_not_found,
+// limit or cancelled if the cause is the program or ctx. Any other error is the parser's.
 func (c *Checker) Check(ctx context.Context, src Source, tools *core.Toolset) (Checked, *core.Error) {
 	p, refusal := c.judged(ctx, src, tools)
 	if refusal != nil {
@@ -99,7 +98,7 @@ func (c *Checker) Check(ctx context.Context, src Source, tools *core.Toolset) (C
 	}, nil
 }
 
-// judged is a program that is right but for the skills that it imports.
+// judged returns the program if it is correct, apart from the skills that it imports.
 func (c *Checker) judged(ctx context.Context, src Source, tools *core.Toolset) (*program, *core.Error) {
 	if len(src.Code) > maxCode {
 		return nil, core.Errorf(core.KindLimit, "gate.python", "the program has more than 4 MB").
@@ -139,7 +138,7 @@ func (c *Checker) parse(ctx context.Context, code string, tools *core.Toolset, j
 	return nil, first.syntax()
 }
 
-// read has the text parsed and judged. If it is no program, failed says why.
+// read parses the text and judges it. If the text is not a program, failed holds the reason.
 func (p *program) read(ctx context.Context, judge func(*program) *core.Error) (refusal *core.Error, err error) {
 	parsed, err := p.checker.parser.Parse(ctx, p.code)
 	if err != nil {
@@ -222,7 +221,7 @@ func dedented(text string) (string, int) {
 	return strings.Join(lines, "\n"), len(common)
 }
 
-// namespaces are the servers that the guest makes for a program.
+// namespaces returns the servers that the guest creates for a program.
 func (p *program) namespaces() []core.Namespace {
 	var all []core.Namespace
 	for _, s := range p.tools.Servers {
@@ -233,8 +232,8 @@ func (p *program) namespaces() []core.Namespace {
 	return all
 }
 
-// global is the name under which programs find a server without an import;
-// empty if the environment has it.
+// global returns the name under which programs find a server without an import, or "" if the environment uses that
+// name itself.
 func (c *Checker) global(s *core.Server) string {
 	if c.builtins[s.Python] {
 		return ""
@@ -242,7 +241,7 @@ func (c *Checker) global(s *core.Server) string {
 	return s.Python
 }
 
-// namespaceOf is a server as the guest makes it.
+// namespaceOf returns a server as the guest creates it.
 func (c *Checker) namespaceOf(s *core.Server) core.Namespace {
 	n := core.Namespace{Server: s.Name, Global: c.global(s)}
 	for _, spelling := range []string{s.Python, s.Name, s.TypeScript} {

@@ -8,7 +8,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// topNames are the names that a module has.
+// topNames returns the names that a module defines.
 func (p *program) topNames() map[string]bool {
 	names := map[string]bool{}
 	for v := range p.scopes.bindings {
@@ -19,8 +19,8 @@ func (p *program) topNames() map[string]bool {
 	return names
 }
 
-// functions are those that a module defines for others: at its top level, with
-// names that begin with no underscore.
+// functions returns the functions that a module exports: those at its top level whose names do not begin with an
+// underscore.
 func (p *program) functions() []source.Function {
 	s := p.scopes.s
 	var found []source.Function
@@ -67,7 +67,7 @@ func (p *program) importable() *core.Error {
 	return p.refuse([]finding{{kind: core.KindSyntax, message: what + " outside of functions, in a skill", hint: "a skill is imported: put what it does into functions", place: place{int(n.line), int(n.column) + 1, len(what)}}})
 }
 
-// docstring is the text that a function begins with, without its indentation.
+// docstring returns the docstring of a function, without its indentation.
 func (s *syntax) docstring(id nodeID) string {
 	body := s.list(id, fieldBody)
 	if len(body) == 0 {
@@ -112,7 +112,7 @@ func (p *program) param(id nodeID, optional, rest bool) source.Param {
 	return source.Param{Name: s.word(id, fieldArg), Type: p.textOf(annotation), Schema: string(schema), Optional: optional, Rest: rest}
 }
 
-// textOf is the text of a node; "" if there is none.
+// textOf returns the source text of a node, or "".
 func (p *program) textOf(id nodeID) string {
 	n := p.scopes.s.nodes[id]
 	starts := lineStarts(p.code)
@@ -130,7 +130,7 @@ const deepestSchema = 6
 
 var schemaTypes = map[string]string{"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "List": "array", "Sequence": "array", "Iterable": "array", "dict": "object", "Dict": "object", "Mapping": "object"}
 
-// schema is the JSON Schema of an annotation; {} takes anything.
+// schema returns the JSON Schema of an annotation. {} accepts anything.
 func (s *syntax) schema(id nodeID, depth int) map[string]any {
 	if id == 0 || depth > deepestSchema {
 		return map[string]any{}

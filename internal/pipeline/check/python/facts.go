@@ -11,7 +11,7 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// facts are what is in a program, as far as its calls and names go.
+// facts lists the calls and names of a program.
 type facts struct {
 	Imports  []module // in the order of the text
 	Uses     []use    // in the order of the text
@@ -28,10 +28,10 @@ type syntaxError struct {
 	place
 }
 
-// place is a position with the width of what stands there, in code points.
+// place locates a piece of text and its width, in code points.
 type place struct{ Line, Column, Width int }
 
-// module is one imported module, or one name imported from it.
+// module describes one imported module, or one name imported from it.
 type module struct {
 	Module, Name string
 	Known        bool // the interpreter has it
@@ -46,9 +46,8 @@ type name struct {
 	place
 }
 
-// use is a chain of names, as in github.list_issues. Its root is a name that
-// nothing binds (Free), or what an import of servers or client binds: then the
-// path begins with that.
+// use describes a chain of names, as in github.list_issues. Its root is an unbound name (Free), or a name bound by an
+// import of servers or client, in which case the path begins with the imported path.
 type use struct {
 	Path []string
 	Free bool
@@ -71,7 +70,7 @@ type keyword struct {
 	place
 }
 
-// argument is what is plain to see of a value.
+// argument holds what is known of a value without running the program.
 type argument struct {
 	Kind string          // str bytes int float bool none list dict, or "" if unknown
 	JSON json.RawMessage // of a literal
@@ -80,10 +79,9 @@ type argument struct {
 	place
 }
 
-// told is what a guest says of a program beside its tree, or after it has compiled
-// it, when only the error counts. The guest has read
-// untrusted code: nothing of this is taken on trust, beyond that a lie may let a
-// program pass, which then fails where it runs.
+// told holds the guest's report on a program, except its tree. After the guest has compiled the program, only the
+// error counts. The guest has read untrusted code, so its report is not trusted: a false report can at most let a
+// program pass that then fails at run time.
 type told struct {
 	Error    *syntaxError
 	Version  string // of the interpreter: "3.11"
@@ -94,13 +92,13 @@ type told struct {
 	Large    bool // the program has too large a tree to be sent
 }
 
-// lack is a name that a module does not have, and what it has instead.
+// lack describes a name that a module does not have, and its replacement.
 type lack struct {
 	Module, Name string
 	Near         []string
 }
 
-// Bounds on what is told, and on what is found.
+// Bounds on the guest's report and on the findings.
 const (
 	maxTold  = 1 << 20 // bytes
 	maxItems = 5000    // of each sort
@@ -110,7 +108,7 @@ const (
 
 var errFacts = errors.New("what the interpreter says of the program makes no sense")
 
-// errMuch is what programs with very many or very long names lead to.
+// errMuch reports a program with too many or too long names.
 var errMuch = fmt.Errorf("it has too many names, or one of more than %d bytes", maxText)
 
 // decode reads what a guest says of a program with this many lines.
@@ -145,7 +143,7 @@ func short(texts ...string) bool {
 	return true
 }
 
-// short reports whether no name is so long that nobody could be told of it.
+// short reports whether all names are short enough for a message.
 func (f *facts) short() bool {
 	for _, i := range f.Imports {
 		if !short(i.Module, i.Name) {
@@ -165,7 +163,7 @@ func (f *facts) short() bool {
 	return true
 }
 
-// failure is the error for a program that could not be checked.
+// failure returns the error for a program that could not be checked.
 func failure(err error) *core.Error {
 	var e *core.Error
 	switch {
@@ -181,7 +179,7 @@ func failure(err error) *core.Error {
 	return core.Errorf(core.KindInternal, "gate.python", "the program could not be parsed: %w", err)
 }
 
-// head is the first name of a dotted one.
+// head returns the first name of a dotted one.
 func head(dotted string) string {
 	first, _, _ := strings.Cut(dotted, ".")
 	return first

@@ -12,7 +12,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// finding is a reason to refuse a program.
+// finding holds a reason to refuse a program.
 type finding struct {
 	kind         core.Kind
 	message      string
@@ -30,12 +30,12 @@ func (p *program) words() source.Words {
 	}
 }
 
-// signature is a tool's call in one line.
+// signature returns a tool's call on one line.
 func (p *program) signature(t *core.Tool) string {
 	return bindings.Stub(p.tools, t, core.Python, bindings.Signature)
 }
 
-// syntax is the refusal of a text that is no program.
+// syntax returns the error for a text that is not a program.
 func (p *program) syntax() *core.Error {
 	e := p.failed
 	f := finding{kind: core.KindSyntax, message: e.Name + ": " + e.Message, place: e.place}
@@ -70,7 +70,7 @@ func (p *program) judge() []finding {
 	return found
 }
 
-// absences are the servers and tools that a program names and that do not exist.
+// absences returns findings for servers and tools that the program names and that do not exist.
 func (p *program) absences() []finding {
 	var found []finding
 	said := map[string]bool{}
@@ -92,7 +92,7 @@ func (p *program) absences() []finding {
 	return found
 }
 
-// modules are the imports of what does not exist.
+// modules returns findings for imports of things that do not exist.
 func (p *program) modules() []finding {
 	var found []finding
 	for _, i := range p.facts.Imports {
@@ -128,7 +128,7 @@ func (p *program) moduleHint(head string) string {
 	return "there are Python's standard library and the servers: from servers import <server>"
 }
 
-// names are those that nothing binds.
+// names returns findings for unbound names.
 func (p *program) names() []finding {
 	if p.facts.Computes || p.facts.Star || p.facts.Asks {
 		return nil
@@ -143,7 +143,7 @@ func (p *program) names() []finding {
 	return found
 }
 
-// fromStar reports whether an import of everything brings a name.
+// fromStar reports whether a star import binds a name.
 func (p *program) fromStar(name string) bool {
 	for _, i := range p.facts.Imports {
 		server, isServer := strings.CutPrefix(i.Module, "servers.")
@@ -184,7 +184,7 @@ func (p *program) nameHint(name string) string {
 	return "names come from imports, assignments in the program, and the servers; search_tools finds tools"
 }
 
-// toolOf is the tool that a use means, if it is one.
+// toolOf returns the tool that a use refers to, if any.
 func (p *program) toolOf(u use) *core.Tool {
 	path := u.Path
 	if u.Free {
@@ -209,7 +209,7 @@ func (p *program) toolOf(u use) *core.Tool {
 	return nil
 }
 
-// starTool is the tool that the only import of everything brings under a name.
+// starTool returns the tool that the only star import binds to a name.
 func (p *program) starTool(name string) *core.Tool {
 	for _, i := range p.facts.Imports {
 		server, isServer := strings.CutPrefix(i.Module, "servers.")
@@ -236,8 +236,8 @@ func unknownNames(found []finding) []string {
 	return names
 }
 
-// refuse makes the error of findings; nil if there is none. The first is told in
-// full, some more in a line each.
+// refuse returns the error for findings, or nil if there are none. It describes the first in full and some others in
+// one line each.
 func (p *program) refuse(found []finding) *core.Error {
 	if len(found) == 0 {
 		return nil

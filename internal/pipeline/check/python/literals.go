@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Bounds on literals whose value is told.
+// Bounds on literals whose value is examined.
 const (
 	deepestLiteral = 40
 	longestLiteral = 100  // items
@@ -16,7 +16,7 @@ const (
 	exactInteger   = 1 << 53
 )
 
-// arguments are what is known of those of a call.
+// arguments collects what is known of a call's arguments.
 func (v *visitor) arguments(id nodeID) *call {
 	c := &call{node: id, place: v.place(id)}
 	args := v.s.list(id, fieldArgs)
@@ -43,8 +43,7 @@ func (v *visitor) arguments(id nodeID) *call {
 	return c
 }
 
-// argument is what is known of a value: its kind, its JSON if it is a literal, and
-// the keys of a dict.
+// argument returns what is known of a value: its kind, its JSON if it is a literal, and the keys of a dict.
 func (v *visitor) argument(id nodeID) argument {
 	a := v.plain(id)
 	if v.s.class(id) != classDict {
@@ -62,7 +61,7 @@ func (v *visitor) argument(id nodeID) argument {
 	return a
 }
 
-// plain is the same without keys.
+// plain returns what is known of a value, without the keys of a dict.
 func (v *visitor) plain(id nodeID) argument {
 	a := argument{Kind: v.s.kind(id), place: v.place(id)}
 	if literal, ok := v.s.literal(nil, id, 0); ok {
@@ -71,7 +70,7 @@ func (v *visitor) plain(id nodeID) argument {
 	return a
 }
 
-// kind is the kind of an argument; empty if it is not plain to see.
+// kind returns the kind of an argument, or "" if it is unknown.
 func (s *syntax) kind(id nodeID) string {
 	for s.class(id) == classUnaryOp && s.symbol(id, fieldOp) == classUSub {
 		id = s.node(id, fieldOperand)
@@ -238,7 +237,7 @@ func appendText(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// floatText is a number as Python writes it.
+// floatText returns a number as Python writes it.
 func floatText(f float64) string {
 	switch {
 	case math.IsInf(f, 1):

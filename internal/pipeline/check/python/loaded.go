@@ -6,13 +6,13 @@ import (
 	"retort/internal/core"
 )
 
-// loadingCall is the function by which programs get the code of a skill.
+// loadingCall names the function with which programs load the code of a skill.
 const loadingCall = "load_skill"
 
-// withImports returns the code of the program with an import of the skill in the place of each statement
-// exec(load_skill("name")) at the top level, and of exec(x) where x = load_skill("name") is all that assigns x. The
-// import is judged like any other: what runs is the skill that was judged, and not what exec would be given. It
-// reports false if there is no such statement.
+// withImports returns the program's code with skill imports in place of exec. It replaces each statement
+// exec(load_skill("name")) at the top level, and exec(x) if x = load_skill("name") is the only assignment to x. Such
+// an import is checked like any other, so that the checked skill runs and not whatever exec would get. It returns
+// false if there is no such statement.
 func (p *program) withImports() (code string, found bool) {
 	if !strings.Contains(p.code, loadingCall) || !strings.Contains(p.code, "exec") {
 		return "", false
@@ -80,8 +80,8 @@ func (l *loading) calls(id nodeID, function string) bool {
 	return l.s.class(called) == className && l.s.word(called, fieldID) == function
 }
 
-// skill is the skill of which a node is the code, "" if that cannot be told: load_skill("name"), that with ["code"] or
-// .code, or a variable that holds it.
+// skill returns the skill whose code a node evaluates to, or "" if that is unknown. It recognizes load_skill("name"),
+// the same with ["code"] or .code, and a variable that holds it.
 func (l *loading) skill(id nodeID) string {
 	switch l.s.class(id) {
 	case classSubscript:
@@ -129,7 +129,7 @@ func (l *loading) replaced(code string) (string, bool) {
 	return code, any
 }
 
-// bytesOf is where a node of one line is in the code, in bytes.
+// bytesOf returns the byte range of a single-line node in the code.
 func bytesOf(code string, lines []int, n node) (start, end int, ok bool) {
 	if n.line < 1 || int(n.line) > len(lines) {
 		return 0, 0, false

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// packages are well-known ones that are not here, by what to do instead.
+// packages maps advice to the well-known packages that are unavailable and that it replaces.
 var packages = map[string]string{
 	"urllib.request reaches the domains that the setting network.whitelist names, and nothing else leads out; search_tools finds a tool that does it": "requests httpx aiohttp urllib3 websockets websocket " +
 		"selenium playwright openai anthropic boto3 botocore github slack_sdk slack googleapiclient google gspread stripe twilio notion_client jira",
@@ -28,8 +28,7 @@ var packages = map[string]string{
 	"servers are connected already: from servers import <server>": "mcp fastmcp",
 }
 
-// instead says what to do instead of importing a package; empty if it is not
-// known.
+// instead returns advice on what to use instead of a package, or "".
 func instead(head string) string {
 	for hint, names := range packages {
 		if slices.Contains(strings.Fields(names), head) {

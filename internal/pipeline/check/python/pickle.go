@@ -61,9 +61,9 @@ const (
 
 var errPickle = errors.New("what the interpreter says of the program makes no sense")
 
-// unpickler reads a pickled syntax tree. It makes nothing but a syntax of it, in
-// which every node is in one place: what is got from the memo has nothing inside,
-// and all else that was pushed is taken off by what it becomes a part of.
+// unpickler reads a pickled syntax tree. It can build nothing but a syntax tree in which every node has exactly one
+// parent: values from the memo have no children, and every other pushed value is removed from the stack by the value
+// it becomes part of.
 type unpickler struct {
 	syntax
 	data    []byte
@@ -79,7 +79,7 @@ type unpickler struct {
 	done    bool
 }
 
-// dict is the fields of a node that is being made.
+// dict holds the fields of a node under construction.
 type dict struct {
 	first, count int32
 	span
@@ -187,7 +187,7 @@ func (u *unpickler) compose(op byte) error {
 
 func (u *unpickler) push(s sort, at int32) { u.stack = append(u.stack, value{s, at}) }
 
-// mark is where the stack was at the last mark; -1 if there is none.
+// mark returns the stack height at the last mark, or -1.
 func (u *unpickler) mark() int {
 	if len(u.marks) == 0 {
 		return -1
@@ -212,7 +212,7 @@ func (u *unpickler) take(n int) ([]byte, error) {
 	return b, nil
 }
 
-// top is the n-th value from the top of the stack, from 1 on.
+// top returns the n-th value from the top of the stack, counting from 1.
 func (u *unpickler) top(n int) value {
 	if len(u.stack) < n {
 		return value{}
@@ -278,7 +278,7 @@ func (u *unpickler) literal(op byte) error {
 	return nil
 }
 
-// sized reads a text, bytes or an integer whose length comes first.
+// sized reads a text, bytes or an integer with a length prefix.
 func (u *unpickler) sized(op byte, length []byte) error {
 	n := int(length[0])
 	if len(length) == 4 {
@@ -325,7 +325,7 @@ func (u *unpickler) long(b []byte) {
 	u.kept++
 }
 
-// word is the place of a text.
+// word returns the ID of a text.
 func (u *unpickler) word(b []byte) (textID, error) {
 	if at, ok := u.places[string(b)]; ok {
 		return at, nil
@@ -368,9 +368,8 @@ func (u *unpickler) global() error {
 	return errPickle
 }
 
-// tuple makes a tuple of what is on the stack from a place on: the parts of a
-// complex number, or as many None as a node has fields, of which newer
-// interpreters make a node before they set them.
+// tuple makes a tuple of the stack's values from an index on. It is either the parts of a complex number, or as many
+// None as a node has fields: newer interpreters create a node before they set its fields.
 func (u *unpickler) tuple(from int) error {
 	if from < 0 || from > len(u.stack) {
 		return errPickle
@@ -410,7 +409,7 @@ func (u *unpickler) reduce() error {
 	return nil
 }
 
-// making is the dict that is being made, if it is in a place of the stack.
+// making returns the dict under construction at an index of the stack, if there is one.
 func (u *unpickler) making(at int) *dict {
 	if at < 0 || at >= len(u.stack) || u.stack[at].sort != sortDict || int(u.stack[at].at) != len(u.dicts)-1 {
 		return nil
@@ -418,7 +417,7 @@ func (u *unpickler) making(at int) *dict {
 	return &u.dicts[len(u.dicts)-1]
 }
 
-// setItems puts what is on the stack from a place on into the dict below it.
+// setItems moves the stack's values from an index on into the dict below them.
 func (u *unpickler) setItems(from int) error {
 	d := u.making(from - 1)
 	if d == nil || d.first >= 0 || (len(u.stack)-from)%2 != 0 {
@@ -466,7 +465,7 @@ func (p *span) set(name label, v value) bool {
 	return true
 }
 
-// appendItems puts what is on the stack from a place on into the list below it.
+// appendItems moves the stack's values from an index on into the list below them.
 func (u *unpickler) appendItems(from int) error {
 	if from < 1 || from > len(u.stack) || u.stack[from-1].sort != sortList {
 		return errPickle
@@ -511,7 +510,7 @@ func (u *unpickler) build() error {
 	return nil
 }
 
-// depth is that of a node, given those of its children.
+// depth returns the depth of a node, computed from its children's.
 func (u *unpickler) depth(n node) int32 {
 	deepest := int32(0)
 	for _, f := range u.fields[n.first : n.first+n.count] {
@@ -538,7 +537,7 @@ func (u *unpickler) stop() error {
 	return nil
 }
 
-// latin1 is bytes as a text of as many characters.
+// latin1 converts Latin-1 bytes to UTF-8.
 func latin1(b []byte) []byte {
 	text := make([]byte, 0, len(b))
 	for _, c := range b {
@@ -547,8 +546,7 @@ func latin1(b []byte) []byte {
 	return text
 }
 
-// paired is a text in which surrogates were encoded as if they were characters:
-// with those that they mean in pairs.
+// paired decodes surrogates that were encoded like characters. Pairs become the characters they stand for.
 func paired(text string) string {
 	var units []uint16
 	for i := 0; i < len(text); {

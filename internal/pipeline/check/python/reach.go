@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// reach is what a program can reach, as far as its text tells.
+// reach lists what a program can reach, as far as its text shows.
 type reach struct {
 	servers map[*core.Server]*needs
 	called  map[*core.Tool]bool // named in call_mcp_tool
@@ -15,13 +15,13 @@ type reach struct {
 	missing []absence
 }
 
-// needs are the tools of one server that a program names.
+// needs lists the tools of one server that a program names.
 type needs struct {
 	tools map[*core.Tool]bool
 	whole bool // any of its tools may be meant
 }
 
-// absence is a server or tool that does not exist.
+// absence describes a server or tool that does not exist.
 type absence struct {
 	server *core.Server // nil if it is the server that does not exist
 	name   string
@@ -54,8 +54,7 @@ func (p *program) reached() *reach {
 	return r
 }
 
-// addImport takes note of what an import brings; its names are uses when they
-// are used.
+// addImport notes what an import binds. Imported names count as uses only when they are used.
 func (p *program) addImport(r *reach, i module) {
 	parts := strings.Split(i.Module, ".")
 	if parts[0] != "servers" {
@@ -90,12 +89,11 @@ func (p *program) addImport(r *reach, i module) {
 	}
 }
 
-// helpers are what every module of servers has beside tools, where nothing else
-// has the name; the guest has the same list.
+// helpers lists the members of every server module that are not tools, unless a tool has the same name. The guest has
+// the same list.
 var helpers = []string{"ToolError", "call_mcp_tool", "callMCPTool", "search_tools", "searchTools", "sleep"}
 
-// plain is a path without detours: servers.crm.crm.x is servers.crm.x, and
-// servers.ToolError is client.ToolError.
+// plain simplifies a path: servers.crm.crm.x becomes servers.crm.x, and servers.ToolError becomes client.ToolError.
 func (p *program) plain(path []string) []string {
 	if len(path) < 2 || path[0] != "servers" {
 		return path
@@ -195,7 +193,7 @@ func (p *program) addOwn(r *reach, u use, name string) {
 	r.missing = append(r.missing, absence{nil, raw, u.Call.Args[0].place})
 }
 
-// globalServer is the server that a name means which nothing binds.
+// globalServer returns the server that an unbound name refers to.
 func (p *program) globalServer(name string) *core.Server {
 	if s, ok := p.tools.Server(name); ok && s.Python == name && p.checker.global(s) != "" {
 		return s
@@ -203,7 +201,7 @@ func (p *program) globalServer(name string) *core.Server {
 	return nil
 }
 
-// list is every tool that the program can reach, in the order of the toolset.
+// list returns every tool that the program can reach, in the order of the toolset.
 func (r *reach) list(tools *core.Toolset) []*core.Tool {
 	var found []*core.Tool
 	for _, s := range tools.Servers {

@@ -10,7 +10,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// place is where a finding of the rules is in the program as it was written.
+// place returns the position of a rule's finding in the program as it was written.
 func (p *program) place(f rules.Finding) (line, column, width int) {
 	before := p.code[:min(f.Start, len(p.code))]
 	start := strings.LastIndexAny(before, "\n\r") + 1
@@ -19,7 +19,7 @@ func (p *program) place(f rules.Finding) (line, column, width int) {
 	return line + p.lines, utf8.RuneCountInString(before[start:]) + 1 + p.indent, utf8.RuneCountInString(marked)
 }
 
-// judgeTree has the rules judge the program, and refuses it if they deny it.
+// judgeTree applies the rules to the program, and refuses it if they deny it.
 func (p *program) judgeTree(level rules.Level) *core.Error {
 	var err error
 	if p.report, err = rules.Judge(p.tree); err != nil {
@@ -32,7 +32,7 @@ func (p *program) judgeTree(level rules.Level) *core.Error {
 	return e
 }
 
-// Judge says what the rules find in a program, whether or not it fits the tools.
+// Judge returns what the rules find in a program, whether or not it matches the tools.
 func (c *Checker) Judge(ctx context.Context, code string) (rules.Report, *core.Error) {
 	var report rules.Report
 	_, refusal := c.parse(ctx, code, core.NewToolset(nil), func(p *program) *core.Error {

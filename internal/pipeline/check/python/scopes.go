@@ -1,6 +1,6 @@
 package python
 
-// scopeID is the place of a scope among the scopes. There is no scope 0.
+// scopeID is the index of a scope. There is no scope 0.
 type scopeID = int32
 
 type scopeKind uint8
@@ -12,26 +12,26 @@ const (
 	scopeComprehension
 )
 
-// scope is a part of the text with names of its own.
+// scope describes a part of the program with its own names.
 type scope struct {
 	kind      scopeKind
 	parent    scopeID
 	elsewhere bool // some of its names are declared global or nonlocal
 }
 
-// binding is what binds a name in a scope.
+// binding describes what binds a name in a scope.
 type binding struct {
 	count            int32
 	statement, alias nodeID // the last import that binds it
 }
 
-// variable is a name in a scope.
+// variable identifies a name in a scope.
 type variable struct {
 	scope scopeID
 	name  textID
 }
 
-// scopes are those of a program: which name means which variable.
+// scopes resolves the names of a program to variables.
 type scopes struct {
 	s         *syntax
 	list      []scope
@@ -64,7 +64,7 @@ func (x *scopes) bind(at scopeID, name textID) {
 	x.bindings[v] = b
 }
 
-// find is the scope that a name in a scope belongs to; 0 if nothing binds it.
+// find returns the scope that a name used in a scope belongs to, or 0 if nothing binds it.
 func (x *scopes) find(name textID, from scopeID) scopeID {
 	for at := from; at != 0; at = x.list[at].parent {
 		sc, v := &x.list[at], variable{at, name}
@@ -88,8 +88,8 @@ func (x *scopes) find(name textID, from scopeID) scopeID {
 	return 0
 }
 
-// imported is the dotted name that an import binds, if that is all that binds a
-// variable; empty if it is none, or relative.
+// imported returns the dotted name of the import that is a variable's only binding, or "" if there is another binding
+// or the import is relative.
 func (x *scopes) imported(v variable) string {
 	b := x.bindings[v]
 	if b.count != 1 || b.alias == 0 {
@@ -109,7 +109,7 @@ func (x *scopes) imported(v variable) string {
 	return module + "." + name
 }
 
-// level is how many dots an import begins with.
+// level returns the number of dots at the beginning of an import.
 func (s *syntax) level(id nodeID) int32 {
 	if v := s.get(id, fieldLevel); v.sort == sortInteger {
 		return v.at
@@ -189,7 +189,7 @@ func (x *scopes) classDef(id nodeID, at scopeID) {
 	}
 }
 
-// comprehension enters one: what it goes over first belongs to the scope around.
+// comprehension enters a comprehension. Its first iterable belongs to the surrounding scope.
 func (x *scopes) comprehension(id nodeID, at scopeID) {
 	inner := x.open(scopeComprehension, id, at)
 	for child := range x.s.children(id) {
@@ -208,7 +208,7 @@ func (x *scopes) comprehension(id nodeID, at scopeID) {
 	}
 }
 
-// first is the first part of a comprehension that says what it goes over.
+// first returns the first iterable of a comprehension.
 func (s *syntax) first(id nodeID) nodeID {
 	if list := s.list(id, fieldGenerators); len(list) > 0 {
 		return nodeOf(list[0])

@@ -11,7 +11,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// Skill is a skill that has passed, and what the next one to import it needs.
+// Skill holds a checked skill and what the next importer needs.
 type Skill struct {
 	source.Passed
 
@@ -20,7 +20,7 @@ type Skill struct {
 	reach   *reach          // of it and of all that it imports
 }
 
-// skillKey is what the judgement on the text of a skill depends on.
+// skillKey contains everything that the judgement on a skill's text depends on.
 type skillKey struct {
 	name, code string
 	level      rules.Level
@@ -44,7 +44,7 @@ func (c *Checker) linker(src Source, tools *core.Toolset) *linker {
 	return &linker{checker: c, library: library, level: src.Level, tools: tools, linked: map[string]*Skill{}}
 }
 
-// named is a skill as a program names it.
+// named describes a skill as a program names it.
 type named struct {
 	skill  string
 	member string // that is imported from it; "" if it is the whole
@@ -52,8 +52,8 @@ type named struct {
 	place
 }
 
-// skills are those that a program names, in the order of the text, and the places
-// where it names skills as a whole.
+// skills returns the skills that a program names, in the order of the text, and the places where it refers to all
+// skills.
 func (p *program) skills() (found []named, loose []place) {
 	for _, i := range p.facts.Imports {
 		parts := strings.Split(i.Module, ".")
@@ -86,7 +86,7 @@ func (p *program) skills() (found []named, loose []place) {
 	return found, loose
 }
 
-// skillOf is the skill that an identifier of Python means; "" if it can be none.
+// skillOf returns the skill that a Python identifier refers to, or "".
 func skillOf(identifier string) string {
 	name := core.SkillName(identifier)
 	if core.ValidSkillName(name) != nil || core.SkillIdentifier(name, core.Python) != identifier {
@@ -114,7 +114,7 @@ func (l *linker) uses(ctx context.Context, p *program, chain source.Chain) *core
 	return nil
 }
 
-// importing is the error of a skill, at the place where the program names it.
+// importing returns a skill's error, located where the program names the skill.
 func (p *program) importing(at place, e *core.Error) *core.Error {
 	c := *e
 	c.Line, c.Column = at.Line+p.lines, at.Column+p.indent
@@ -165,7 +165,7 @@ func (l *linker) check(ctx context.Context, skill core.Skill, chain source.Chain
 	return s, nil
 }
 
-// modules are the skills as the guest gets them, sorted by name.
+// modules returns the skills as the guest gets them, sorted by name.
 func (l *linker) modules(p *program) (all []*Skill) {
 	global := map[string]bool{}
 	list, _ := p.skills()

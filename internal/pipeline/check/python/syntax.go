@@ -2,7 +2,7 @@ package python
 
 import "unicode/utf8"
 
-// class is a class of the nodes of Python's module ast.
+// class identifies a node class of Python's module ast.
 type class uint8
 
 // The classes that mean something here. All others are classOther: of a newer
@@ -110,7 +110,7 @@ var classNames = [classes]string{
 	"BitAnd", "MatMult", "And", "Or", "Not", "USub", "UAdd", "Invert", "Eq", "NotEq", "Lt", "LtE", "Gt", "GtE", "Is", "IsNot", "In", "NotIn", "",
 }
 
-// operators are the classes of operators as they are written.
+// operators maps operator classes to their source text.
 var operators = [classes]string{
 	classAdd: "+", classSub: "-", classMult: "*", classDiv: "/", classMod: "%", classPow: "**", classFloorDiv: "//", classLShift: "<<", classRShift: ">>",
 	classBitOr: "|", classBitXor: "^", classBitAnd: "&", classMatMult: "@", classAnd: "and", classOr: "or", classNot: "not", classUSub: "-", classUAdd: "+",
@@ -118,7 +118,7 @@ var operators = [classes]string{
 	classIn: "in", classNotIn: "not in",
 }
 
-// label is the name of an attribute of a node.
+// label identifies an attribute of a node.
 type label uint8
 
 // The fields that mean something here; all others are fieldOther. The first
@@ -195,7 +195,7 @@ var labels = [fieldLabels]string{
 	"defaults", "kw_defaults", "annotation", "type_params", "type", "handlers", "items", "context_expr", "optional_vars", "exc", "cause", "format_spec", "rest",
 }
 
-// sort is what a value is.
+// sort says what a value holds.
 type sort uint8
 
 const (
@@ -219,14 +219,13 @@ const (
 	sortDict           // the fields of a node
 )
 
-// value is what a field of a node holds: see sort.
+// value holds the contents of a node's field; see sort.
 type value struct {
 	sort sort
 	at   int32
 }
 
-// span is where a node is: lines from 1 on, columns in bytes from 0 on. The zero
-// value is nowhere.
+// span locates a node: lines count from 1, columns in bytes from 0. The zero value is no location.
 type span struct{ line, column, endLine, endColumn int32 }
 
 type field struct {
@@ -242,14 +241,13 @@ type node struct {
 	span
 }
 
-// nodeID is the place of a node among the nodes. There is no node 0.
+// nodeID is the index of a node. There is no node 0.
 type nodeID = int32
 
-// textID is the place of a text among the texts. Text 0 is empty. Equal texts have
-// one place.
+// textID is the index of a text. Text 0 is empty. Equal texts have the same index.
 type textID = int32
 
-// syntax is a syntax tree as Python's parser makes it. Every node is in one place.
+// syntax holds a syntax tree as Python's parser produces it. Every node has exactly one parent.
 type syntax struct {
 	root     nodeID
 	nodes    []node
@@ -261,7 +259,7 @@ type syntax struct {
 	floats   []float64
 }
 
-// get is a field of a node.
+// get returns a field of a node.
 func (s *syntax) get(id nodeID, name label) value {
 	n := &s.nodes[id]
 	for i := n.first; i < n.first+n.count; i++ {
@@ -272,7 +270,7 @@ func (s *syntax) get(id nodeID, name label) value {
 	return value{}
 }
 
-// node is the node in a field; 0 if there is none.
+// node returns the node in a field, or 0.
 func (s *syntax) node(id nodeID, name label) nodeID { return nodeOf(s.get(id, name)) }
 
 func nodeOf(v value) nodeID {
@@ -282,7 +280,7 @@ func nodeOf(v value) nodeID {
 	return v.at
 }
 
-// list is the list in a field.
+// list returns the list in a field.
 func (s *syntax) list(id nodeID, name label) []value {
 	if v := s.get(id, name); v.sort == sortList {
 		return s.lists[v.at]
@@ -290,7 +288,7 @@ func (s *syntax) list(id nodeID, name label) []value {
 	return nil
 }
 
-// text is the text in a field; 0 if there is none.
+// text returns the text ID in a field, or 0.
 func (s *syntax) text(id nodeID, name label) textID {
 	if v := s.get(id, name); v.sort == sortText {
 		return v.at
@@ -298,10 +296,10 @@ func (s *syntax) text(id nodeID, name label) textID {
 	return 0
 }
 
-// word is the same as a string.
+// word returns the text in a field.
 func (s *syntax) word(id nodeID, name label) string { return s.texts[s.text(id, name)] }
 
-// symbol is the operator or context in a field.
+// symbol returns the operator or context in a field.
 func (s *syntax) symbol(id nodeID, name label) class {
 	if v := s.get(id, name); v.sort == sortClass {
 		return class(v.at)
@@ -333,7 +331,7 @@ func (s *syntax) children(id nodeID) func(func(nodeID) bool) {
 	}
 }
 
-// place is the place of a text, which is added if it is new.
+// place returns the ID of a text, adding it if it is new.
 func (s *syntax) place(text string) textID {
 	at, ok := s.places[text]
 	if !ok {
@@ -355,7 +353,7 @@ func isFunction(c class) bool {
 
 func isComprehension(c class) bool { return classListComp <= c && c <= classGeneratorExp }
 
-// parameters are the nodes of a function's parameters.
+// parameters returns the nodes of a function's parameters.
 func (s *syntax) parameters(arguments nodeID) []nodeID {
 	var found []nodeID
 	for _, name := range [...]label{fieldPositionOnly, fieldArgs, fieldKeywordOnly} {
@@ -373,5 +371,5 @@ func appendNode(list []nodeID, id nodeID) []nodeID {
 	return append(list, id)
 }
 
-// runes is the length of a text in code points.
+// runes returns the length of a text in code points.
 func runes(text string) int { return utf8.RuneCountInString(text) }

@@ -7,10 +7,10 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// maxTree is how many nodes a tree has that the rules are asked about.
+// maxTree bounds the nodes of a tree that the rules examine.
 const maxTree = 400_000
 
-// where is the scope of a node, and its bytes.
+// where holds the scope of a node and its byte range.
 type where struct {
 	scope      scopeID
 	start, end int32
@@ -31,8 +31,7 @@ type builder struct {
 	large     bool
 }
 
-// treeOf is a program's syntax tree as the rules read it. Its error is
-// rules.ErrLarge.
+// treeOf returns a program's syntax tree in the form that the rules read. Its error is rules.ErrLarge.
 func treeOf(code string, x *scopes) (*rules.Tree, error) {
 	b := &builder{
 		s: x.s, x: x, lines: lineStarts(code), variables: map[variable]int32{},
@@ -46,7 +45,7 @@ func treeOf(code string, x *scopes) (*rules.Tree, error) {
 	return b.tree, nil
 }
 
-// lineStarts are the offsets of lines as Python counts them.
+// lineStarts returns the offsets of lines as Python counts them.
 func lineStarts(code string) []int {
 	starts := []int{0}
 	for i := range len(code) {
@@ -64,7 +63,7 @@ func (b *builder) offset(line, column int32) int32 {
 	return int32(min(b.lines[line-1]+int(column), len(b.tree.Source)))
 }
 
-// open begins a node. What is added until close is inside.
+// open begins a node. Nodes added until close are its children.
 func (b *builder) open(kind rules.Kind, text string, bind int32, w where) int {
 	if len(b.tree.Nodes) >= maxTree {
 		b.large = true
@@ -114,7 +113,7 @@ func (b *builder) items(items []value, w where) {
 	}
 }
 
-// bound is the number of a variable; 0 if nothing binds the name.
+// bound returns the number of the variable a name is bound to, or 0.
 func (b *builder) bound(name textID, from scopeID) int32 {
 	owner := b.x.find(name, from)
 	if owner == 0 {
@@ -129,7 +128,7 @@ func (b *builder) bound(name textID, from scopeID) int32 {
 	return n
 }
 
-// scope is the scope of a node, or that around it.
+// scope returns the scope of a node, or the surrounding one.
 func (b *builder) scope(id nodeID, around scopeID) scopeID {
 	if own := b.x.of[id]; own != 0 {
 		return own
@@ -137,7 +136,7 @@ func (b *builder) scope(id nodeID, around scopeID) scopeID {
 	return around
 }
 
-// node adds a node of Python's and what is inside.
+// node adds a node of Python's tree and its children.
 func (b *builder) node(id nodeID, w where) {
 	if id == 0 || b.large {
 		return
@@ -184,7 +183,7 @@ func (b *builder) atom(id nodeID, c class, w where) bool {
 	return true
 }
 
-// written is the kind and text of a constant.
+// written returns the kind and text of a constant.
 func (s *syntax) written(v value) (rules.Kind, string) {
 	switch v.sort {
 	case sortText, sortBytes:
@@ -329,7 +328,7 @@ func (b *builder) call(id nodeID, w where) {
 	b.close(at)
 }
 
-// assign adds an assignment, in which that to the first target has the others inside.
+// assign adds an assignment. With several targets, the assignment to the first contains the others.
 func (b *builder) assign(id nodeID, w where) {
 	var opened []int
 	for _, target := range b.s.list(id, fieldTargets) {
@@ -366,7 +365,7 @@ func (b *builder) compare(id nodeID, w where) {
 	b.with(rules.Binary, text, id, w, fieldLeft, fieldComparators)
 }
 
-// comprehension adds one. What it goes over first belongs to the scope around.
+// comprehension adds a comprehension. Its first iterable belongs to the surrounding scope.
 func (b *builder) comprehension(id nodeID, c class, w where) {
 	inner := w.in(b.scope(id, w.scope))
 	at := b.open(rules.Loop, "comprehension", 0, w)
@@ -474,8 +473,7 @@ func (b *builder) members(id nodeID, w where) {
 	}
 }
 
-// parameters adds those of a function; what stands at them belongs to the scope
-// around.
+// parameters adds a function's parameters. Their annotations and defaults belong to the surrounding scope.
 func (b *builder) parameters(id nodeID, w where, inner scopeID) {
 	arguments := b.s.node(id, fieldArgs)
 	defaults := b.s.defaults(arguments)
@@ -488,7 +486,7 @@ func (b *builder) parameters(id nodeID, w where, inner scopeID) {
 	}
 }
 
-// defaults are those of parameters, by their nodes; nil if there are none.
+// defaults maps parameters to their defaults, by node, or returns nil.
 func (s *syntax) defaults(arguments nodeID) map[nodeID]nodeID {
 	plain, keyword := s.list(arguments, fieldDefaults), s.list(arguments, fieldKeywordDefaults)
 	if len(plain)+len(keyword) == 0 {
@@ -538,8 +536,7 @@ func (b *builder) module(alias nodeID, w where) {
 	b.close(at)
 }
 
-// importsFrom adds an import of names. A star is the name of everything; of a
-// module itself, here, there is none.
+// importsFrom adds an import of names. A star stands for all names. The module itself gets no name here.
 func (b *builder) importsFrom(id nodeID, w where) {
 	at := b.open(rules.Import, strings.Repeat(".", int(min(b.s.level(id), maxText)))+b.s.word(id, fieldModule), 0, w)
 	for _, item := range b.s.list(id, fieldNames) {

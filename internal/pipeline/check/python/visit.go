@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// computing are the functions by which programs reach names that they compute.
+// computing lists the functions with which programs access names that they compute.
 var computing = map[string]bool{"globals": true, "locals": true, "vars": true, "exec": true, "eval": true, "compile": true, "__import__": true}
 
 // visitor finds the facts of a program.
@@ -65,7 +65,7 @@ func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
 }
 
-// place is the position of a node and its width on its first line.
+// place returns the position of a node and its width on its first line.
 func (v *visitor) place(id nodeID) place {
 	n := &v.s.nodes[id]
 	start := v.column(n.line, n.column)
@@ -78,7 +78,7 @@ func (v *visitor) place(id nodeID) place {
 
 func (v *visitor) line(line int32) int { return min(max(int(line), 1), len(v.lines)) }
 
-// column is a column in code points, from 1 on.
+// column returns a column in code points, counting from 1.
 func (v *visitor) column(line, offset int32) int {
 	i := int(line) - 1
 	if i < 0 || i >= len(v.lines) || v.ascii[i] {
@@ -88,7 +88,7 @@ func (v *visitor) column(line, offset int32) int {
 	return runes(text[:min(int(offset), len(text))]) + 1
 }
 
-// member is the position of the last name of a.b.c.
+// member returns the position of the last name of a.b.c.
 func (v *visitor) member(id nodeID) place {
 	if v.s.class(id) != classAttribute {
 		return v.place(id)
@@ -97,8 +97,7 @@ func (v *visitor) member(id nodeID) place {
 	return place{v.line(n.endLine), max(v.column(n.endLine, n.endColumn)-width, 1), width}
 }
 
-// visit visits a node in a scope. Nobody is told of the names in an annotation,
-// which is quiet.
+// visit visits a node in a scope. If quiet, as for annotations, names are not reported.
 func (v *visitor) visit(id nodeID, at scopeID, quiet bool) {
 	quiet = quiet || v.noted[id]
 	switch c := v.s.class(id); c {
@@ -125,9 +124,8 @@ func (v *visitor) visit(id nodeID, at scopeID, quiet bool) {
 	v.visitScope(id, at, inner, quiet)
 }
 
-// visitScope visits what is in a node with a scope of its own: what stands at a
-// function or a class, and what a comprehension goes over first, belongs to the
-// scope around.
+// visitScope visits the children of a node with its own scope. Decorators, defaults and annotations, and the first
+// iterable of a comprehension, belong to the surrounding scope.
 func (v *visitor) visitScope(id nodeID, at, inner scopeID, quiet bool) {
 	c := v.s.class(id)
 	n := v.s.nodes[id]
@@ -150,7 +148,7 @@ func (v *visitor) visitScope(id nodeID, at, inner scopeID, quiet bool) {
 	}
 }
 
-// guard takes note of what a program asks by trying.
+// guard notes names whose existence the program tests.
 func (v *visitor) guard(id nodeID) {
 	caught := map[string]bool{}
 	for _, item := range v.s.list(id, fieldHandlers) {
@@ -194,9 +192,8 @@ func (v *visitor) imports(id nodeID, c class) {
 	}
 }
 
-// chain takes note of a.b.c where a is a name that nothing binds or one that is
-// imported from the servers. What is in the middle of a chain, or called, was
-// taken note of before.
+// chain notes a.b.c if a is unbound or imported from the servers. Chains inside another chain, and called ones, were
+// noted before.
 func (v *visitor) chain(id nodeID, at scopeID, quiet bool) {
 	if v.s.class(id) == classAttribute {
 		v.passed[v.s.node(id, fieldValue)] = true
@@ -225,8 +222,7 @@ func (v *visitor) call(id nodeID, at scopeID) {
 	v.use(called, at, false, id, 0)
 }
 
-// dotted are the names of a.b.c, that of the root first, and the root's node; none
-// if it is no such chain.
+// dotted returns the names of a.b.c, the root's first, and the root's node. It returns none for anything else.
 func (v *visitor) dotted(id nodeID) (names []string, root nodeID) {
 	n := 1
 	for root = id; v.s.class(root) == classAttribute; root = v.s.node(root, fieldValue) {
@@ -244,8 +240,8 @@ func (v *visitor) dotted(id nodeID) (names []string, root nodeID) {
 	return names, root
 }
 
-// use takes note of a chain, which is what a call calls unless that is 0, or has
-// the member added that a literal names unless that is 0.
+// use notes a chain. If called is not 0, it is the call of the chain. If member is not 0, it is a literal that names
+// one more member.
 func (v *visitor) use(id nodeID, at scopeID, quiet bool, called, member nodeID) {
 	path, root := v.dotted(id)
 	if path == nil || v.s.symbol(id, fieldContext) != classLoad {

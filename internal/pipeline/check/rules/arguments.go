@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// Arguments are what the arguments of one call name: what it may touch, as far as they tell.
+// Arguments lists what the arguments of one call name, and so what the call may touch.
 type Arguments struct {
 	Files    []string // by keys such as path and filename
 	Domains  []string // hosts of the addresses in its texts
 	Commands []string // by keys such as command, with their arguments
-	// Critical is a command that destroys a system or takes it over, as it stands in the arguments; "" if there is none.
+	// Critical holds a command that destroys or takes over a system, as written in the arguments, or "".
 	Critical string
 }
 
@@ -25,12 +25,12 @@ var (
 	inlineShell = lazily(`(?i)\b(sh|bash|zsh|dash|ksh|cmd|powershell|pwsh)(\.exe)?\s+(-\w+\s+)*[-/]c\w*\s+`)
 )
 
-// critical are the commands that nobody's automatic approval covers.
+// critical reports whether a command is never approved automatically.
 func critical(c command) bool {
 	return c.rule == "tool.shell" || c.critical
 }
 
-// ReadArguments reads the arguments of a call of a tool with this name. What is no JSON object has nothing.
+// ReadArguments examines the arguments of a call of a tool with this name. Anything but a JSON object yields nothing.
 func ReadArguments(tool string, arguments []byte) Arguments {
 	var value any
 	if json.Unmarshal(arguments, &value) != nil {
@@ -67,7 +67,7 @@ func (r *argumentReader) value(key string, value any, depth int) {
 	}
 }
 
-// object reads a command together with the arguments that stand beside it: {"command": "rm", "args": ["-rf", "/"]}.
+// object reads a command together with the arguments next to it: {"command": "rm", "args": ["-rf", "/"]}.
 func (r *argumentReader) object(object map[string]any, depth int) {
 	keys := slices.Sorted(maps.Keys(object))
 	for _, key := range keys {

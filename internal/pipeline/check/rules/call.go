@@ -40,7 +40,7 @@ func (j *judge) bound(i int32, path string, args []int32) {
 	}
 }
 
-// callOf judges a call of what a path stands for.
+// callOf judges a call of the function that a path stands for.
 func (j *judge) callOf(i int32, path string, args []int32) {
 	path = strings.TrimSuffix(strings.TrimSuffix(path, ".call"), ".apply")
 	if d, ok := lookup(j.Language, path); ok && j.isBound(j.child(i, 0)) && (d.rule == "code.eval" || d.rule == "code.function") {
@@ -59,7 +59,7 @@ func (j *judge) callOf(i int32, path string, args []int32) {
 	}
 }
 
-// isBound says that a node is a variable of the program's.
+// isBound reports whether a node is a variable of the program.
 func (j *judge) isBound(i int32) bool { return j.is(i, Name) && j.Nodes[i].Bind > 0 }
 
 // method judges calls of methods whose object need not be known.
@@ -93,7 +93,7 @@ func (j *judge) fromAddress(i int32, module string) {
 	}
 }
 
-// wholeGlobal finds calls that are given everything that there is.
+// wholeGlobal finds calls that get the whole global object.
 func (j *judge) wholeGlobal(path string, args []int32) {
 	if slices.Contains([]string{"call", "apply", "bind"}, last(path)) || slices.Contains([]string{"getattr", "setattr", "hasattr", "delattr", "Reflect.has", "isinstance"}, path) {
 		return
@@ -150,7 +150,7 @@ func (j *judge) reads(i int32, args []int32) {
 	}
 }
 
-// isText says that an expression is plainly a string.
+// isText reports whether an expression is certainly a string.
 func (j *judge) isText(i int32) bool {
 	i = j.only(i)
 	_, constant := j.text(i)
@@ -159,7 +159,7 @@ func (j *judge) isText(i int32) bool {
 
 var codeLike = lazily(`[;({=]|\breturn\b|\bthis\b`)
 
-// isCode says that an expression is a string with JavaScript in it.
+// isCode reports whether an expression is a string that contains JavaScript.
 func (j *judge) isCode(i int32) bool {
 	s, ok := j.text(i)
 	return ok && codeLike().MatchString(s) || !ok && j.is(j.only(i), Template)
@@ -224,8 +224,7 @@ func (j *judge) replacing(i int32, path string, args []int32) {
 	}
 }
 
-// run is a place where text is run as code. What is found there depends on where
-// the text comes from.
+// run reports a place where text is run as code. The finding depends on where the text comes from.
 func (j *judge) run(i int32, rule, path string) {
 	call := i
 	if parent := j.parents[i]; !j.is(i, Call, New) && j.is(parent, Call, New) {
@@ -250,7 +249,7 @@ func (j *judge) run(i int32, rule, path string) {
 	}
 }
 
-// origin is where a value comes from.
+// origin classifies where a value comes from.
 type origin uint8
 
 const (
@@ -290,7 +289,7 @@ func (j *judge) origin(i int32) (from origin) {
 	return from
 }
 
-// gives is the origin of what a call gives.
+// gives returns the origin of a call's result.
 func (j *judge) gives(i int32) (from origin) {
 	for _, path := range j.path(j.child(i, 0)) {
 		switch {

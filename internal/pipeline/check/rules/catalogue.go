@@ -2,7 +2,7 @@ package rules
 
 import "slices"
 
-// Rule is one thing that programs are judged by.
+// Rule describes one rule that programs are judged by.
 type Rule struct {
 	ID       string // "class.name"; it never changes
 	Severity Severity
@@ -12,13 +12,13 @@ type Rule struct {
 	Passes   []Example
 }
 
-// Example is a program that a rule finds something in, or must not.
+// Example holds a program in which a rule must find something, or must not.
 type Example struct {
 	Language Language
 	Code     string
 }
 
-// RuleOf is the rule with an ID.
+// RuleOf returns the rule with an ID.
 func RuleOf(id string) (Rule, bool) {
 	k := slices.IndexFunc(catalogue, func(r Rule) bool { return r.ID == id })
 	if k < 0 {
@@ -27,7 +27,7 @@ func RuleOf(id string) (Rule, bool) {
 	return catalogue[k], true
 }
 
-// Rules are all rules, in the order of the documentation.
+// Rules returns all rules, in the order of the documentation.
 func Rules() []Rule { return slices.Clone(catalogue) }
 
 var severities = func() map[string]Severity {

@@ -2,15 +2,14 @@ package rules
 
 import "strconv"
 
-// Complexities that are told of.
+// Complexities from which on a function is reported.
 const (
 	complexFunction = 40
 	complexExtreme  = 150
 )
 
-// complexity finds the cyclomatic complexity of each function, and of what stands
-// outside of functions: one, and one more for each branch, loop and logical
-// operator.
+// complexity computes the cyclomatic complexity of each function, and of the code outside of functions: one, plus one
+// for each branch, loop and logical operator.
 func (j *judge) complexity() {
 	var inner []int32 // the functions that a node is in
 	counts := map[int32]int{0: 1}

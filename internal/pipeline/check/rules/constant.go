@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// text is the string that an expression always has, however it is put together.
+// text returns the constant string that an expression evaluates to, however it is put together.
 func (p *program) text(i int32) (string, bool) {
 	if i < 0 {
 		return "", false
@@ -74,7 +74,7 @@ func (p *program) foldBinary(i int32) (string, bool) {
 	return left + between + right, ok
 }
 
-// list are the children of a node.
+// list returns the children of a node.
 func (p *program) list(i int32) []int32 { return slices.Collect(p.children(i)) }
 
 // concat joins constant strings.
@@ -95,7 +95,7 @@ func (p *program) concat(items []int32, with string) (string, bool) {
 	return b.String(), true
 }
 
-// foldIndex is x[::-1].
+// foldIndex evaluates x[::-1].
 func (p *program) foldIndex(i int32) (string, bool) {
 	s, ok := p.text(p.child(i, 0))
 	if key := p.child(i, 1); ok && p.is(key, Slice) && p.Nodes[key].Text == "::-1" {
@@ -110,7 +110,7 @@ func reversed(s string) string {
 	return string(r)
 }
 
-// foldCall is a call of what turns constant strings into others.
+// foldCall evaluates a call that converts constant strings.
 func (p *program) foldCall(i int32) (string, bool) {
 	callee := p.child(i, 0)
 	if callee < 0 {
@@ -182,7 +182,7 @@ func rot13(s string) (string, bool) {
 	}, s), true
 }
 
-// characters is a string given by the numbers of its characters.
+// characters evaluates a string given by character codes.
 func (p *program) characters(args []int32) (string, bool) {
 	var b strings.Builder
 	for _, c := range args {
@@ -205,7 +205,7 @@ func (p *program) characters(args []int32) (string, bool) {
 	return b.String(), len(args) > 0
 }
 
-// number is the integer that a literal has.
+// number returns the integer value of a literal.
 func (p *program) number(i int32) (int64, bool) {
 	if !p.is(i, Number) {
 		return 0, false
@@ -214,7 +214,7 @@ func (p *program) number(i int32) (int64, bool) {
 	return v, err == nil
 }
 
-// method is a call of a method of a constant.
+// method evaluates a method call on a constant.
 func (p *program) method(callee int32, args []int32) (string, bool) {
 	object, name := p.child(callee, 0), p.Nodes[callee].Text
 	if name == "join" {
@@ -246,8 +246,8 @@ func (p *program) method(callee int32, args []int32) (string, bool) {
 	return "", false
 }
 
-// joinCall is ['a', 'b'].join(”) and ”.join(['a', 'b']), also of what was split and
-// reversed before.
+// joinCall evaluates ['a', 'b'].join(”) and ”.join(['a', 'b']), also of constants that were split and reversed
+// before.
 func (p *program) joinCall(object int32, args []int32) (string, bool) {
 	list, with := object, ","
 	if len(args) > 0 {
@@ -302,7 +302,7 @@ func (p *program) joinList(list int32, with string) (string, bool) {
 	return "", false
 }
 
-// only is the one expression that a variable is given, or the expression itself.
+// only returns the only expression that is assigned to a variable, or the expression itself.
 func (p *program) only(i int32) int32 {
 	for range 8 {
 		if i < 0 || p.Nodes[i].Kind != Name || p.Nodes[i].Bind == 0 || len(p.defs[p.Nodes[i].Bind]) != 1 {

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// fileUse is what a call does with a file.
+// fileUse says how a call uses a file.
 type fileUse uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 	wipes // a whole tree
 )
 
-// fileFunctions are the last names of functions of file modules.
+// fileFunctions maps the last names of functions in file modules to their use of a file.
 var fileFunctions = map[string]fileUse{
 	"readFile": reads, "readFileSync": reads, "readdir": reads, "readdirSync": reads, "createReadStream": reads, "access": reads, "stat": reads, "open": reads, "openSync": reads, "cp": reads,
 	"cpSync": reads, "copyFile": reads, "copyFileSync": reads, "symlink": writes, "symlinkSync": writes, "link": writes, "writeFile": writes, "writeFileSync": writes, "appendFile": writes,
@@ -27,7 +27,7 @@ var fileFunctions = map[string]fileUse{
 
 var fileModules = []string{"@fs.", "@fs-extra.", "@os.", "@shutil.", "@pathlib.Path().", "@io.", "@glob.", "@aiofiles."}
 
-// fileUseOf is what a call of a path does with a file; 0 if nothing.
+// fileUseOf returns how calling the function at a path uses a file, or 0 if it does not.
 func fileUseOf(path string) fileUse {
 	switch path {
 	case "open", "read_file", "list_files", "@io.open", "@codecs.open", "@tokenize.open", "@fileinput.input", "@linecache.getlines", "@pathlib.Path":
@@ -78,7 +78,7 @@ func (j *judge) fileCall(i int32, path string, args []int32) {
 	}
 }
 
-// pathOf is the path that Path(…).method() is about.
+// pathOf returns the path that Path(…).method() refers to.
 func (j *judge) pathOf(i int32) string {
 	if s, ok := j.text(j.child(max(j.child(i, 0), 0), 0)); ok {
 		return s

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Impact is what a program can touch, as far as its tree tells.
+// Impact lists what a program can touch, as far as its tree shows.
 type Impact struct {
 	Calls   []ToolUse // the tools it names, each once, in source order
 	Reads   []string  // files, as far as their names are constant
 	Writes  []string
 	Deletes []string
 	Domains []string // hosts of the addresses in its strings
-	// Affects are the files that it writes, moves, replaces or deletes, and Commands those that it starts, with
-	// constant arguments: for the person who is asked. What it computes of them stands there as Computed.
+	// Affects lists the files that the program writes, moves, replaces or deletes, and Commands the commands that it
+	// starts, with constant arguments. They are shown to the person who approves. Computed parts appear as Computed.
 	Affects, Commands []string
 	Repeats           bool // it may do something more than once
 }
 
-// ToolUse is a tool that a program names.
+// ToolUse describes a tool that a program names.
 type ToolUse struct {
 	Name string // as the program has it: github.listIssues, or the raw name
 	Loop bool   // it may be called more than once
@@ -90,7 +90,7 @@ func (j *judge) impactOf(i int32, m *Impact) {
 // Computed stands for a name that a program computes.
 const Computed = "(a name that the program computes)"
 
-// second are the functions whose second argument is a file that they write.
+// second lists the functions whose second argument is a file that they write.
 var second = []string{"cp", "cpSync", "copyFile", "copyFileSync", "copy", "copy2", "copytree", "move", "rename", "renameSync", "replace", "link", "linkSync", "symlink", "symlinkSync"}
 
 // affects takes note of files that a call changes.
@@ -166,7 +166,7 @@ func adding(list []string, s string) []string {
 
 var address = lazily(`(?i)\b(?:https?|wss?|ftp)://([a-z0-9.-]+|\[[0-9a-f:]+\])`)
 
-// domains are the hosts of the addresses in a text.
+// domains returns the hosts of the URLs in a text.
 func domains(text string) []string {
 	if len(text) > 10_000 {
 		text = text[:10_000]
@@ -178,7 +178,7 @@ func domains(text string) []string {
 	return found
 }
 
-// repeating are methods that call a function for each of many things.
+// repeating lists methods that call a function for each of many items.
 var repeating = []string{"map", "forEach", "flatMap", "filter", "reduce", "reduceRight", "some", "every", "find", "findIndex", "sort", "from", "setInterval", "filterfalse", "starmap", "replace"}
 
 // repeated finds the nodes that may run more than once: those in loops, in
@@ -218,13 +218,12 @@ func (p *program) repeated() []bool {
 	return loops
 }
 
-// loopBody are the parts of a loop that run more than once: all but what it goes
-// over.
+// loopBody returns the parts of a loop that run more than once: all but its iterable.
 func (p *program) loopBody(i int32) []int32 {
 	return slices.DeleteFunc(p.list(i), func(c int32) bool { return p.is(c, Assign) && p.Nodes[c].Text == "of" })
 }
 
-// functionOf is the function that a variable stands for; -1 if it is none.
+// functionOf returns the function that a variable holds, or -1.
 func (p *program) functionOf(bind int32) int32 {
 	if bind == 0 {
 		return -1
@@ -237,7 +236,7 @@ func (p *program) functionOf(bind int32) int32 {
 	return -1
 }
 
-// repeatedBy are the functions that a call calls often.
+// repeatedBy returns the functions that a call calls repeatedly.
 func (p *program) repeatedBy(i int32) []int32 {
 	callee := p.child(i, 0)
 	name := ""

@@ -1,7 +1,7 @@
 package rules
 
-// Join is the report on a program together with its skills. What one part does
-// counts as repeated if another part repeats anything: it may be that.
+// Join merges the reports on a program and its skills. What one part does counts as repeated if another part repeats
+// anything, because it may repeat that.
 func Join(program Report, skills []Report) Report {
 	all := append([]Report{program}, skills...)
 	repeating := 0

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Finding is one place at which a program does what a rule is about.
+// Finding locates one place where a program violates a rule.
 type Finding struct {
 	Rule       string // its ID
 	Severity   Severity
@@ -13,7 +13,7 @@ type Finding struct {
 	Detail     string // what was found, as short as can be: "os.system"
 }
 
-// Report is what is found in a program. It is the same for the same program.
+// Report holds everything found in a program. It depends on the program only.
 type Report struct {
 	Findings   []Finding // in source order
 	Impact     Impact
@@ -49,7 +49,7 @@ type judge struct {
 	found []Finding
 	said  map[string]int
 	most  int // complexity
-	// commands are the bytes of commands for tools that were looked at.
+	// commands counts the bytes of commands for tools that were examined.
 	commands int
 }
 
@@ -127,7 +127,7 @@ func (j *judge) node(i int32) {
 	}
 }
 
-// reference finds names of what a program has no use for, however it comes by them.
+// reference finds uses of names that no program needs, in whatever way they are accessed.
 func (j *judge) reference(i int32) {
 	if j.isInner(i) {
 		return
@@ -155,18 +155,18 @@ func (j *judge) reference(i int32) {
 	}
 }
 
-// isTakenApart says that a name is what a pattern takes out of a value.
+// isTakenApart reports whether a name is what a pattern extracts from a value.
 func (j *judge) isTakenApart(i int32) bool {
 	return j.is(j.parents[i], Property) && slices.ContainsFunc(j.defs[j.Nodes[i].Bind], func(d def) bool { return len(d.keys) > 0 })
 }
 
-// isInner says that a node is the beginning of a longer name, which is judged itself.
+// isInner reports whether a node is the beginning of a longer name, which is judged itself.
 func (j *judge) isInner(i int32) bool {
 	parent := j.parents[i]
 	return j.is(parent, Member, Index) && parent+1 == i && !j.is(i, Call)
 }
 
-// isAsked says that a program only looks at what a name is.
+// isAsked reports whether a program only tests what a name is.
 func (j *judge) isAsked(i int32) bool {
 	parent := j.parents[i]
 	if !j.is(parent, Unary, Binary) {
@@ -179,13 +179,13 @@ func (j *judge) isAsked(i int32) bool {
 	return false
 }
 
-// isWhole says that a value is used as a whole, not for one of its members.
+// isWhole reports whether a value is used as a whole, not for one of its members.
 func (j *judge) isWhole(i int32) bool {
 	parent := j.parents[i]
 	return !j.is(parent, Member, Index, Unary, Binary, Logical) || j.is(parent, Member) && slices.Contains([]string{"items", "copy", "values"}, j.Nodes[parent].Text)
 }
 
-// isConstantCall says that a node is called with a constant, which is judged then.
+// isConstantCall reports whether a node is called with a constant, which is judged then.
 func (j *judge) isConstantCall(i int32) bool {
 	parent := j.parents[i]
 	if !j.is(parent, Call) || parent+1 != i {
@@ -195,7 +195,7 @@ func (j *judge) isConstantCall(i int32) bool {
 	return ok
 }
 
-// isDecoding says that a function such as Buffer.from is called with the name of an encoding that hides text.
+// isDecoding reports whether a function such as Buffer.from is called with the name of an encoding that hides text.
 func (j *judge) isDecoding(i int32) bool {
 	parent := j.parents[i]
 	if !j.is(parent, Call) || parent+1 != i || len(j.list(parent)) != 3 {
@@ -250,15 +250,14 @@ func (j *judge) hidden(i int32, name string) {
 	}
 }
 
-// hideable are names that nobody puts together from pieces without a reason.
+// hideable lists names that no honest program puts together from pieces.
 var hideable = []string{
 	"eval", "Function", "constructor", "__proto__", "require", "process", "child_process", "node:child_process", "exec", "execSync", "spawn",
 	"globalThis", "mainModule", "fetch", "system", "popen", "os", "subprocess", "ctypes", "socket", "__import__", "__builtins__", "__class__",
 	"__subclasses__", "__globals__", "__base__", "__bases__", "__mro__", "__dict__", "__code__", "compile", "fs", "net", "vm", "binding", "pty", "pickle",
 }
 
-// computed finds members of the global object, and of modules that can do harm,
-// whose names nobody knows before.
+// computed finds computed member names of the global object and of dangerous modules.
 func (j *judge) computed(i, object int32, key string) {
 	if key != "[?]" {
 		return
@@ -331,10 +330,10 @@ func (j *judge) property(i int32) {
 	j.identifier(i, j.Nodes[i].Text)
 }
 
-// reactSink is the property by which React writes HTML into a page.
+// reactSink is the property with which React writes HTML into a page.
 const reactSink = "dangerouslySetInnerHTML"
 
-// assigned finds what is put in the place of what every program has.
+// assigned finds assignments that replace something every program relies on.
 func (j *judge) assigned(i int32) {
 	target := j.child(i, 0)
 	if !j.is(target, Member, Index) || j.isOf(i) {
@@ -360,8 +359,7 @@ func (j *judge) replaced(target int32, path string) {
 	}
 }
 
-// isGlobalMember says that a node is a member of the global object that exists
-// without the program.
+// isGlobalMember reports whether a node is a built-in member of the global object.
 func (j *judge) isGlobalMember(i int32) bool {
 	names := j.globals()
 	return slices.Contains(j.path(j.child(i, 0)), globalObject) && slices.ContainsFunc(j.path(i), func(s string) bool {
@@ -369,5 +367,5 @@ func (j *judge) isGlobalMember(i int32) bool {
 	})
 }
 
-// builtinObjects are objects of whose members all programs are sure.
+// builtinObjects lists objects whose members every program relies on.
 var builtinObjects = []string{"JSON", "Math", "Object", "Promise", "Reflect", "Array", "String", "Symbol", "Number", "Date", "RegExp", "Function", "@json", "@os", "@sys"}

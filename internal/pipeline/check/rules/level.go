@@ -1,6 +1,6 @@
 package rules
 
-// Severity is how grave a finding is.
+// Severity grades a finding.
 type Severity uint8
 
 // The severities, mildest first.
@@ -27,16 +27,16 @@ const (
 	Maximum
 )
 
-// Networked is added to a level where programs have a network, so that to use it is ordinary.
+// Networked is added to a level where programs have network access, so that using it is ordinary.
 const Networked Level = 1 << 7
 
-// Commanding is added where programs may start commands, so that to do it is ordinary.
+// Commanding is added to a level where programs may start commands, so that doing so is ordinary.
 const Commanding Level = 1 << 6
 
-// strictness is a level without what was added to it.
+// strictness returns the level without Networked and Commanding.
 func (l Level) strictness() int { return int(l &^ (Networked | Commanding)) }
 
-// LevelOf is the level that the settings call by a name; Standard if there is none.
+// LevelOf returns the level of this name in the settings, or Standard if there is none.
 func LevelOf(name string) Level {
 	for l, n := range levelNames {
 		if n == name {
@@ -50,7 +50,7 @@ var levelNames = []string{"standard", "permissive", "high", "maximum"}
 
 func (l Level) String() string { return levelNames[min(l.strictness(), len(levelNames)-1)] }
 
-// Action is what becomes of a program because of a finding.
+// Action says what happens to a program because of a finding.
 type Action uint8
 
 // The actions.
@@ -64,7 +64,7 @@ var actionNames = []string{"ignore", "warn", "deny"}
 
 func (a Action) String() string { return actionNames[min(int(a), len(actionNames)-1)] }
 
-// actions is the whole table of what each level makes of each severity.
+// actions maps each level and severity to an action.
 var actions = [...][6]Action{
 	//          -       info    low     medium  high   critical
 	Permissive: {Ignore, Ignore, Ignore, Warn, Warn, Warn},
@@ -73,12 +73,12 @@ var actions = [...][6]Action{
 	Maximum:    {Ignore, Warn, Deny, Deny, Deny, Deny},
 }
 
-// On is what the level makes of a severity.
+// On returns the level's action for a severity.
 func (l Level) On(s Severity) Action {
 	return actions[min(l.strictness(), len(actions)-1)][min(s, Critical)]
 }
 
-// of is what the level makes of a finding.
+// of returns the level's action for a finding.
 func (l Level) of(f Finding) Action {
 	if l&Networked != 0 && f.Rule == "network.fetch" {
 		return l.On(min(f.Severity, Low))

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// program is a tree with what the rules ask of it: which node is in which, what
-// a name stands for, which strings are constant.
+// program extends a tree with what the rules need: the parent of each node, what a name stands for, and which strings
+// are constant.
 type program struct {
 	*Tree
 	parents []int32
@@ -19,7 +19,7 @@ type program struct {
 	stars   []string // modules of which Python imports everything
 }
 
-// memo is what is known of one node.
+// memo caches what is known of one node.
 type memo[T any] struct {
 	state memoState
 	value T
@@ -34,7 +34,7 @@ const (
 	none
 )
 
-// def is one thing that a variable may hold.
+// def describes one value that a variable may hold.
 type def struct {
 	node int32    // the value; -1 if nothing is known of it
 	keys []string // of the value's members on the way to it, when it is taken apart
@@ -144,7 +144,7 @@ func (p *program) bind(target int32, d def) {
 	}
 }
 
-// member is the value of a key of a value.
+// member returns the value of a key of a value.
 func (d def) member(key string) def {
 	if d.node < 0 || key == "" || len(d.keys) == maxKeys {
 		return def{node: -1}
@@ -152,7 +152,7 @@ func (d def) member(key string) def {
 	return def{node: d.node, keys: append(slices.Clip(d.keys), key)}
 }
 
-// keyOf is the key of a Property; empty if it is computed.
+// keyOf returns the key of a Property, or "" if it is computed.
 func (p *program) keyOf(i int32) string {
 	n := &p.Nodes[i]
 	if n.Text != "" {
@@ -164,7 +164,7 @@ func (p *program) keyOf(i int32) string {
 	return ""
 }
 
-// valueOf is the value of a Property, -1 if it has none.
+// valueOf returns the value of a Property, or -1.
 func (p *program) valueOf(i int32) int32 {
 	if p.Nodes[i].Text == "" && p.child(i, 1) >= 0 {
 		return p.child(i, 1)
@@ -177,7 +177,7 @@ func (p *program) valueOf(i int32) int32 {
 // call gives. The global object has the path of everything that it holds: eval is
 // eval, however it is reached.
 
-// path lists what an expression may stand for; nothing if that is unknown.
+// path lists what an expression may stand for, or nothing if that is unknown.
 func (p *program) path(i int32) []string {
 	if i < 0 {
 		return nil
@@ -275,8 +275,7 @@ func (p *program) variable(bind int32) []string {
 	return found
 }
 
-// key is the constant name in an index; "[?]" if it is not constant, "[]" for a
-// number.
+// key returns the constant name in an index, "[?]" if it is not constant, or "[]" for a number.
 func (p *program) key(i int32) string {
 	if s, ok := p.text(i); ok {
 		return s
@@ -287,8 +286,8 @@ func (p *program) key(i int32) string {
 	return "[?]"
 }
 
-// memberOf is a member of an expression. That of an object that stands in the
-// program is what stands there.
+// memberOf lists what a member of an expression may stand for. For an object literal in the program this is the
+// member's value.
 func (p *program) memberOf(object int32, key string) []string {
 	var found []string
 	if o := p.only(object); p.is(o, Object) {
@@ -304,7 +303,7 @@ func (p *program) memberOf(object int32, key string) []string {
 	return p.joined(object, key)
 }
 
-// joined is a member of what an expression stands for.
+// joined lists the members that an expression's key may stand for.
 func (p *program) joined(object int32, key string) []string {
 	paths := p.path(object)
 	if len(paths) == 0 {
@@ -317,7 +316,7 @@ func (p *program) joined(object int32, key string) []string {
 	return found
 }
 
-// join is a member of a path.
+// join returns the path of a member.
 func (p *program) join(path, key string) string {
 	switch {
 	case path == globalObject && key != "__dict__":
@@ -336,13 +335,13 @@ func (p *program) join(path, key string) string {
 	return path + "." + key
 }
 
-// reexported are modules that others import, and so have as members.
+// reexported lists modules that other modules import and so have as members.
 var reexported = []string{"os", "sys", "subprocess", "builtins", "ctypes", "socket", "shutil", "importlib", "posix", "gc", "inspect", "marshal", "pickle"}
 
 // globalObject is the path of globalThis, and of Python's builtins and globals().
 const globalObject = "global"
 
-// global is what a name stands for that the program does not declare.
+// global returns the path of a name that the program does not declare.
 func (p *program) global(name string) string {
 	if p.Language == Python {
 		switch {
@@ -371,7 +370,7 @@ func (p *program) global(name string) string {
 	return name
 }
 
-// module is what the name of a module stands for.
+// module returns the path that a module's name stands for.
 func (p *program) module(name string) string { return imported(p.Language, name, "*") }
 
 func imported(l Language, module, name string) string {
@@ -392,7 +391,7 @@ func imported(l Language, module, name string) string {
 	return "@" + module + "." + name
 }
 
-// called is what a call gives.
+// called lists what a call's result may be.
 func (p *program) called(i int32) []string {
 	var found []string
 	callee := p.child(i, 0)
@@ -405,7 +404,7 @@ func (p *program) called(i int32) []string {
 	return found
 }
 
-// result is what a call of a path gives.
+// result lists what calling a path may return.
 func (p *program) result(i int32, callee string) []string {
 	first, second := p.child(i, 1), p.child(i, 2)
 	switch {
@@ -435,8 +434,8 @@ func (p *program) result(i int32, callee string) []string {
 	return []string{callee + "()"}
 }
 
-// importers are functions that give the module that they are told the name of.
+// importers lists functions that return the module whose name they get.
 var importers = []string{"require", "import", "process.getBuiltinModule", "module.require", "__import__", "@importlib.import_module", "@importlib.__import__"}
 
-// last is the last name of a path.
+// last returns the last name of a path.
 func last(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }

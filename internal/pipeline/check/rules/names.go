@@ -100,8 +100,8 @@ func makePythonNames() map[string]danger {
 	return m
 }
 
-// scriptGlobals are names that every JavaScript program has. What is below any
-// other name that it does not declare is taken for a tool.
+// scriptGlobals lists names that every JavaScript program has. Members of any other undeclared name are assumed to be
+// tools.
 var scriptGlobals = setOf(
 	"Object", "Array", "String", "Number", "Boolean", "Symbol", "BigInt", "Math", "JSON", "Date", "RegExp", "Promise", "Map", "Set", "WeakMap", "WeakSet", "WeakRef",
 	"Error", "TypeError", "RangeError", "SyntaxError", "AggregateError", "ReferenceError", "EvalError", "URIError", "Reflect", "Proxy", "Intl", "Iterator",
@@ -115,7 +115,7 @@ var scriptGlobals = setOf(
 	"FormData", "Headers", "Request", "Response", "exec", "execScript", "RTCPeerConnection", "AsyncFunction", "fs",
 )
 
-// pythonGlobals are names that every Python program has.
+// pythonGlobals lists names that every Python program has.
 var pythonGlobals = setOf(
 	"abs", "aiter", "all", "anext", "any", "ascii", "bin", "bool", "breakpoint", "bytearray", "bytes", "callable", "chr", "classmethod", "compile", "complex", "delattr",
 	"dict", "dir", "divmod", "enumerate", "eval", "exec", "execfile", "exit", "filter", "float", "format", "frozenset", "getattr", "globals", "hasattr", "hash", "help",
@@ -126,7 +126,7 @@ var pythonGlobals = setOf(
 	"global",
 )
 
-// pythonModules are modules that programs find without an import.
+// pythonModules lists modules that programs can use without an import.
 var pythonModules = setOf(
 	"os", "sys", "subprocess", "shutil", "ctypes", "socket", "importlib", "pickle", "marshal", "base64", "codecs", "zlib", "urllib", "json", "re", "math", "datetime",
 	"asyncio", "itertools", "functools", "collections", "statistics", "random", "time", "csv", "io", "string", "textwrap", "hashlib", "pathlib", "operator", "typing",
@@ -142,7 +142,7 @@ func setOf(names ...string) map[string]bool {
 	return m
 }
 
-// globals are the names that every program of the language has.
+// globals returns the global names of the language.
 func (t *Tree) globals() map[string]bool {
 	if t.Language == Python {
 		return pythonGlobals

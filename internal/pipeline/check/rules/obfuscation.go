@@ -37,7 +37,7 @@ func (j *judge) literal(i int32) {
 	}
 }
 
-// isFormat says that a string is used as a format elsewhere: its method is taken.
+// isFormat reports whether a string is used as a format elsewhere, by taking its method.
 func (j *judge) isFormat(i int32) bool {
 	parent := j.parents[i]
 	return j.is(parent, Assign) || j.is(parent, Member) && strings.HasPrefix(j.Nodes[parent].Text, "format")
@@ -68,14 +68,13 @@ func escapes(raw string) (n int) {
 	return n
 }
 
-// isPlain says that hexadecimal digits are those of a printable ASCII character.
+// isPlain reports whether hexadecimal digits encode a printable ASCII character.
 func isPlain(digits string) bool {
 	digits = strings.TrimLeft(digits, "0")
 	return len(digits) == 2 && digits[0] >= '2' && digits[0] <= '7' && strings.ContainsRune("0123456789abcdefABCDEF", rune(digits[1]))
 }
 
-// isNoise says that a text has no words and as many different characters as
-// something encoded.
+// isNoise reports whether a text has no words and as many different characters as encoded data.
 func isNoise(s string) bool {
 	var counts [256]int
 	for k := range len(s) {
@@ -101,7 +100,7 @@ func (j *judge) numbers(i int32) {
 	}
 }
 
-// characterCodes is the same for the arguments of a call.
+// characterCodes finds a call's arguments that are the character codes of a text.
 func (j *judge) characterCodes(i int32, args []int32) {
 	if s, ok := j.characters(args); ok && len(s) >= minCodes {
 		j.find("obfuscation.charcodes", i, s)
@@ -111,7 +110,7 @@ func (j *judge) characterCodes(i int32, args []int32) {
 	}
 }
 
-// spells says that a list of numbers spells a text.
+// spells reports whether a list of numbers spells a text.
 func (j *judge) spells(i int32) bool {
 	total, letters, signs := 0, 0, 0
 	for c := range j.children(i) {
@@ -163,14 +162,13 @@ func (j *judge) identifier(i int32, name string) {
 	}
 }
 
-// lookalikes are letters of other scripts that look like Latin ones.
+// lookalikes lists letters of other scripts that look like Latin ones.
 const lookalikes = "аеорсухіјѕһԁԛԝАВЕКМНОРСТХІЈЅαοριυνκΑΒΕΖΗΙΚΜΝΟΡΤΥΧɡɩ"
 
-// isStyled says that a letter is a Latin one in another dress, which Python takes for it.
+// isStyled reports whether a letter is a styled form of a Latin one, which Python reads as that.
 func isStyled(r rune) bool { return r >= 0x1d400 && r <= 0x1d7ff || r >= 0xff21 && r <= 0xff5a }
 
-// isInvisible says that nobody sees a character. Joiners are part of some scripts
-// and of emoji.
+// isInvisible reports whether a character is invisible. Joiners belong to some scripts and to emoji.
 func isInvisible(r rune) bool {
 	switch r {
 	case 0x200b, 0x2060, 0x2061, 0x2062, 0x2063, 0x2064, 0x180e, 0x3164, 0x115f, 0x1160, 0xffa0, 0xfeff:

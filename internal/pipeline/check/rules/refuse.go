@@ -7,12 +7,12 @@ import (
 	"retort/internal/core"
 )
 
-// Place is where a finding is in the program as it was written: line and column
-// from 1 on, and its width on its first line, in code points.
+// Place returns the position of a finding in the program as it was written: line and column, counting from 1, and its
+// width on its first line, in code points.
 type Place func(f Finding) (line, column, width int)
 
-// Refusal is the error for a program that the level denies, nil if it does not.
-// The gravest finding is told in full, some more in a line each.
+// Refusal returns the error for a program that the level denies, or nil. It describes the gravest finding in full and
+// some others in one line each.
 func (r Report) Refusal(l Level, at Place) (e *core.Error, width int) {
 	worst := -1
 	for k, f := range r.Findings {
@@ -36,7 +36,7 @@ const (
 	maxWarnings = 4
 )
 
-// others tells of the first findings of the other rules that deny a program.
+// others describes the first finding of each other rule that denies the program.
 func (r Report) others(l Level, rule string, at Place) string {
 	var b strings.Builder
 	said := map[string]bool{rule: true}
@@ -54,7 +54,7 @@ func (r Report) others(l Level, rule string, at Place) string {
 	return b.String()
 }
 
-// message says what a finding is, with its rule.
+// message describes a finding with its rule.
 func (f Finding) message() string {
 	rule, _ := RuleOf(f.Rule)
 	if f.Detail == "" {
@@ -63,7 +63,7 @@ func (f Finding) message() string {
 	return fmt.Sprintf("%s: %s (rule %s)", rule.Message, f.Detail, f.Rule)
 }
 
-// Warnings are what the level says of a program that it does not deny, a line each.
+// Warnings returns the level's warnings about a program that it does not deny, one line each.
 func (r Report) Warnings(l Level, at Place) []string {
 	var list []string
 	said := map[string]bool{}

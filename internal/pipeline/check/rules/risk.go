@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// RiskLevel says in a word how much is at stake.
+// RiskLevel names a level of risk.
 type RiskLevel string
 
 // The levels of risk.
@@ -19,14 +19,14 @@ const (
 	RiskCritical RiskLevel = "critical" // 80 and more
 )
 
-// Use is a tool that a program can call.
+// Use describes a tool that a program can call.
 type Use struct {
 	Tool   string // as programs write it: github.listIssues
 	Effect core.Effect
 	Loop   bool // it may be called more than once
 }
 
-// Risk is how much is at stake when a program runs, and why.
+// Risk says how risky a program is, and why.
 type Risk struct {
 	Score   int // 0 to 100
 	Level   RiskLevel
@@ -38,7 +38,7 @@ type Risk struct {
 	report Report
 }
 
-// Without is the risk as it would be without the uses that are told.
+// Without returns the risk without the uses for which told returns true.
 func (r Risk) Without(told func(Use) bool) Risk {
 	rest := slices.DeleteFunc(slices.Clone(r.Uses), told)
 	return Weigh(r.report, rest, r.Unknown && len(rest) > 0)
@@ -66,7 +66,7 @@ const (
 	weightComplex     = 3
 )
 
-// weightOf is what the gravest finding of a severity adds.
+// weightOf returns the points that the gravest finding of a severity adds.
 var weightOf = [...]int{0, 0, 3, 15, 40, 70}
 
 // Weigh finds the risk of a program that can call these tools; unknown says that

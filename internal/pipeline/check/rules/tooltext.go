@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// toolPath is the tool that a path means, as "server.tool"; empty if it means
-// none. The beginning of a path without a meaning here is the name of a server.
+// toolPath returns the tool that a path refers to, as "server.tool", or "". A path whose first name has no other
+// meaning begins with a server's name.
 func (p *program) toolPath(path string) string {
 	if rest, ok := strings.CutPrefix(path, "servers."); ok && strings.Contains(rest, ".") {
 		return rest
@@ -47,10 +47,10 @@ func serverModule(path string) (module, member string) {
 // rawCallers call the tool that their first argument names.
 var rawCallers = []string{"callMCPTool", "call_mcp_tool", "@./client.callMCPTool", "@client.call_mcp_tool", "@client.callMCPTool", "@servers.client.call_mcp_tool"}
 
-// commandNames are parameters, and parts of the names of tools, that take commands.
+// commandNames lists parameters, and parts of tool names, that take commands.
 var commandNames = lazily(`(?i)(sql|query|queries|statement|command|cmd|script|shell|bash|exec|run|terminal|code|args|argv|input)`)
 
-// sqlNames are those of them that take SQL.
+// sqlNames lists those of commandNames that take SQL.
 var sqlNames = lazily(`(?i)(sql|query|queries|statement|database|db|exec|run|script|command)`)
 
 // toolCall judges commands that a tool is given.
@@ -72,8 +72,7 @@ func (j *judge) toolCall(path string, args []int32) {
 
 const maxGiven = 8 // how deep in an argument commands are looked for
 
-// anyCall judges what a function is given of which nothing is known: it may be a
-// tool. Only what is named as plainly as can be counts.
+// anyCall judges the arguments of an unknown function, which may be a tool. Only names with an obvious meaning count.
 func (j *judge) anyCall(args []int32) {
 	for _, arg := range args {
 		list := []int32{arg}
@@ -119,7 +118,7 @@ func (j *judge) given(i int32, key string, isCommand bool, deep int) {
 	}
 }
 
-// knownText is what is constant of a string; what is not becomes a blank name.
+// knownText returns the constant parts of a string. Each other part is replaced by a blank name.
 func (j *judge) knownText(i int32) string {
 	if s, ok := j.text(i); ok {
 		return s
@@ -143,7 +142,7 @@ func (j *judge) knownText(i int32) string {
 	return placeholder().ReplaceAllString(b.String(), "x")
 }
 
-// placeholder is where a format puts a value.
+// placeholder matches the places where a format inserts values.
 var placeholder = lazily(`%[sd]|\{\w*\}`)
 
 const (
@@ -174,12 +173,13 @@ func (j *judge) commandText(i int32, key, text string) {
 
 var sqlComment = lazily(`(?s)/\*.*?\*/|--[^\n]*`)
 
-// command is a text that destroys where it is run.
+// command matches a text that destroys something where it is run.
 type command struct {
 	rule    string
 	pattern func() *regexp.Regexp
 	but     func() *regexp.Regexp // what makes it harmless
-	// critical says that no automatic approval covers a call with it, though its rule is milder than tool.shell.
+	// critical means that a call with it is never approved automatically, although its rule is milder than
+	// tool.shell.
 	critical bool
 }
 
@@ -201,7 +201,7 @@ var sqlCommands = []command{
 	{"tool.sqlall", lazily(`(?is)^drop\s+table\s+(if\s+exists\s+)?"?(te?mp|scratch|staging)_`), nil, false},
 }
 
-// start is where a command of a shell begins.
+// start matches the start of a shell command.
 const start = `(?:^|[;&|(\n]\s*|\bsudo\s+|["'` + "`" + `]\s*|\s-c\s+["']?)`
 
 var shellCommands = []command{

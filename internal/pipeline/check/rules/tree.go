@@ -1,14 +1,11 @@
-// Package rules judges a program by its syntax tree: what it does that a program
-// has no use for, what it can touch, and how much is at stake. It never looks at
-// text for words: a comment or a string that says eval is no finding.
-//
-// Programs in every language come as one neutral Tree, so that a rule is written
-// once where the languages share a thing.
+// Package rules judges a program by its syntax tree: what it does that programs have no use for, what it can touch,
+// and how risky it is. It never searches text for words: a comment or string that says eval is not a finding.
+// Programs of every language come as one neutral Tree, so that a rule for several languages is written once.
 package rules
 
 import "errors"
 
-// Kind is what a node of a Tree is. The set is closed.
+// Kind classifies the nodes of a Tree. The set is closed.
 type Kind uint8
 
 // The kinds of nodes, with their text and children. Parentheses, casts and types
@@ -54,7 +51,7 @@ var kindNames = [kinds]string{
 	"spread", "await", "return", "throw",
 }
 
-// String is the kind's name: "call".
+// String returns the kind's name, such as "call".
 func (k Kind) String() string {
 	if k < kinds {
 		return kindNames[k]
@@ -62,7 +59,7 @@ func (k Kind) String() string {
 	return "kind"
 }
 
-// KindOf is the kind with a name.
+// KindOf returns the kind of this name.
 func KindOf(name string) (Kind, bool) {
 	for k, n := range kindNames {
 		if n == name {
@@ -81,7 +78,7 @@ type Node struct {
 	Bind       int32 // which variable a name means, from 1 on; 0 for one that the program does not declare
 }
 
-// Language is the family of languages that a Tree is of.
+// Language names a family of languages.
 type Language uint8
 
 // The families.
@@ -90,28 +87,27 @@ const (
 	Python
 )
 
-// Tree is a program, its nodes in preorder: children follow their parent.
+// Tree holds a program as nodes in preorder: children follow their parent.
 type Tree struct {
 	Language Language
 	Source   string
 	Nodes    []Node
 }
 
-// Bounds of trees. What is larger is refused before a rule sees it.
+// Bounds of trees. Larger ones are refused before any rule examines them.
 const (
 	MaxNodes = 2_000_000
 	maxDepth = 4000
 )
 
-// The ways in which a tree is none.
+// The ways in which a tree can be invalid.
 var (
 	ErrTree  = errors.New("the syntax tree makes no sense")
 	ErrDeep  = errors.New("the program is nested too deeply")
 	ErrLarge = errors.New("the program is too large to be judged")
 )
 
-// Check says whether every node lies within its parent and the source, and none
-// too deeply.
+// Check returns an error unless every node lies within its parent and the source, and none is nested too deeply.
 func (t *Tree) Check() error {
 	if len(t.Nodes) == 0 || len(t.Nodes) > MaxNodes || int(t.Nodes[0].Size) != len(t.Nodes) {
 		return ErrTree
@@ -133,7 +129,7 @@ func (t *Tree) Check() error {
 	return nil
 }
 
-// child is the n-th child of a node; -1 if it has fewer.
+// child returns the n-th child of a node, or -1.
 func (t *Tree) child(i int32, n int) int32 {
 	end := i + t.Nodes[i].Size
 	for c := i + 1; c < end; c += t.Nodes[c].Size {
@@ -168,7 +164,7 @@ func (t *Tree) inside(i int32) func(func(int32) bool) {
 	}
 }
 
-// is says whether i is a node of a kind.
+// is reports whether i is a node of one of the kinds.
 func (t *Tree) is(i int32, kinds ...Kind) bool {
 	if i < 0 {
 		return false
@@ -181,5 +177,5 @@ func (t *Tree) is(i int32, kinds ...Kind) bool {
 	return false
 }
 
-// raw is the source of a node.
+// raw returns the source text of a node.
 func (t *Tree) raw(i int32) string { return t.Source[t.Nodes[i].Start:t.Nodes[i].End] }

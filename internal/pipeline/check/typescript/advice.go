@@ -7,7 +7,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// learned says that a program names tools whose answers are only known from earlier ones.
+// learned reports whether a program names tools whose answer types are only learned from earlier answers.
 func (r *reach) learned() bool {
 	for s, needs := range r.servers {
 		for _, t := range s.Tools {
@@ -36,7 +36,7 @@ func (p *program) advised(diagnostics []tsc.Diagnostic) (others []tsc.Diagnostic
 	return others, advice
 }
 
-// answering is the tool of whose learned type a diagnostic misses a member, or nil.
+// answering returns the tool whose learned type lacks the member that a diagnostic is about, or nil.
 func (p *program) answering(d tsc.Diagnostic) *core.Tool {
 	if d.Lack == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// Source is a program as it was written.
+// Source holds a program as it was written.
 type Source struct {
 	Code     string
 	Name     string // file name, for messages
@@ -24,7 +24,7 @@ type Source struct {
 	Skills   source.Library // nil has none
 }
 
-// Checked is a program that may run.
+// Checked holds a program that may run.
 type Checked struct {
 	Code       string           // the body of an async function, in JavaScript
 	Namespaces []core.Namespace // the servers it names; all of them if Unknown
@@ -108,7 +108,7 @@ func (c *Checker) Check(ctx context.Context, src Source, tools *core.Toolset) (C
 	}, nil
 }
 
-// program is one program on its way.
+// program holds one program while it is checked.
 type program struct {
 	src    Source
 	tools  *core.Toolset
@@ -149,7 +149,7 @@ func parse(ctx context.Context, compiler *process, src Source, tools *core.Tools
 	return nil, first.refuse(first.syntax())
 }
 
-// failure is the error for a program that could not be checked at all.
+// failure returns the error for a program that could not be checked at all.
 func (p *program) failure(err error) *core.Error {
 	var refused *core.Error
 	if errors.As(err, &refused) { // by what starts the compiler's processes
@@ -181,7 +181,7 @@ func (p *program) failure(err error) *core.Error {
 	return e.WithHint("this is a fault of Retort's; another way of writing the program may avoid it")
 }
 
-// namespaces are the servers that the guest makes for a program.
+// namespaces returns the servers that the guest creates for a program.
 func (c *Checker) namespaces(r *reach) []core.Namespace {
 	var all []core.Namespace
 	for _, s := range r.named() {

@@ -26,10 +26,9 @@ import (
 type Start func() (io.ReadWriteCloser, error)
 
 const (
-	// checkTime is how long one program may occupy a process: longer than the
-	// compiler's own deadline.
+	// checkTime bounds how long one program may occupy a process. It exceeds the compiler's own deadline.
 	checkTime = 7 * time.Second
-	// rest is how long processes are kept that only many programs at once need.
+	// rest is how long processes are kept that are only needed for many programs at once.
 	rest = 30 * time.Second
 	// maxMessage bounds, in bytes, what a process answers.
 	maxMessage = 128 << 20
@@ -42,7 +41,7 @@ type request struct {
 	Input *tsc.Input // if it is set, the text parsed last is checked against it
 }
 
-// response has an error or the answer to its request.
+// response holds the answer to a request, or an error.
 type response struct {
 	Parsed  tsc.Parsed
 	Report  rules.Report // with Parsed
@@ -53,10 +52,10 @@ type response struct {
 	Line    int
 }
 
-// reasons are the errors of package tsc that keep their meaning on the way.
+// reasons lists the errors of package tsc that keep their identity between processes.
 var reasons = []error{tsc.ErrTooLarge, tsc.ErrTooDeep, tsc.ErrUnclear, tsc.ErrTime, tsc.ErrBusy, tsc.ErrInternal}
 
-// fault is the error in a response, as Serve had it.
+// fault represents an error that occurred in Serve.
 type fault struct {
 	text   string
 	reason error
@@ -92,7 +91,7 @@ func (r *response) err() error {
 	return f
 }
 
-// compilers are the processes.
+// compilers manages the compiler processes.
 type compilers struct {
 	start Start
 	slots chan struct{} // one for each process that is in use
@@ -150,8 +149,8 @@ func (c *compilers) warming() <-chan struct{} {
 	return c.warmed
 }
 
-// warm starts a process if none was started before, and returns when it is ready. It has the process
-// check an empty program, for which the compiler parses the declarations that all programs have.
+// warm starts a process if none was started before, and returns when it is ready. The process checks an empty
+// program, which makes the compiler parse the declarations that all programs share.
 func (c *compilers) warm() {
 	p := c.first()
 	if p == nil {
@@ -217,7 +216,7 @@ func (c *compilers) close() {
 
 var errClosed = fmt.Errorf("%w: it is closed", tsc.ErrInternal)
 
-// ended is the error for a context that ended: reason, unless it was cancelled.
+// ended returns the error for a context that ended: reason, unless it was cancelled.
 func ended(ctx context.Context, reason error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
@@ -225,7 +224,7 @@ func ended(ctx context.Context, reason error) error {
 	return reason
 }
 
-// process is the other end of a Serve. One goroutine uses it at a time.
+// process is the engine's side of a process that runs Serve. Only one goroutine may use it at a time.
 type process struct {
 	start  Start
 	limit  time.Duration
@@ -262,8 +261,7 @@ func (p *process) close() {
 	}
 }
 
-// parse is Compiler.Parse. A process that turns out to be gone, as after the
-// system was short of memory, is replaced.
+// parse runs Compiler.Parse. A process that has died, for instance when the system was out of memory, is replaced.
 func (p *process) parse(ctx context.Context, text string, kind tsc.Kind) (*tsc.Source, error) {
 	reused := p.conn != nil
 	answer, err := p.ask(ctx, request{Text: text, Kind: kind})
@@ -282,8 +280,7 @@ func (p *process) parse(ctx context.Context, text string, kind tsc.Kind) (*tsc.S
 	return answer.Parsed.Source(text), nil
 }
 
-// check is Compiler.Check for what was parsed last. bare says that in is what is
-// there for every program.
+// check runs Compiler.Check on what was parsed last. bare means that in contains only what every program has.
 func (p *process) check(ctx context.Context, src *tsc.Source, in tsc.Input, bare bool) (*tsc.Result, error) {
 	if bare && p.early != nil {
 		return p.early.Result(src)
@@ -303,8 +300,8 @@ var (
 	errCrash = errors.New("the type check used up the memory that it may have")
 )
 
-// ask sends a request and waits for the answer. The process is broken after
-// anything but an answer, and after one that leaves work behind.
+// ask sends a request and waits for the answer. The process is broken after anything but an answer, and after an
+// answer that leaves work unfinished.
 func (p *process) ask(ctx context.Context, r request) (*response, error) {
 	if p.conn == nil {
 		if err := p.connect(); err != nil {

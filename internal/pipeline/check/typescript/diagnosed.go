@@ -29,7 +29,7 @@ var (
 	}
 	awaitOutside = 1308
 	noMember     = 2339
-	// harmless: what is said of programs that are right as they are.
+	// harmless lists diagnostics that correct programs cause.
 	harmless = []int{1108, 1375, 1378, 1431, 1432, 2669, 7027, 7028, 2578}
 )
 
@@ -66,8 +66,7 @@ func (p *program) diagnosed(d tsc.Diagnostic) (finding, bool) {
 	return f, true
 }
 
-// argument is about a call whose arguments do not fit: of a tool it is a
-// reason to refuse.
+// argument handles a diagnostic about arguments that do not match. For a tool's call it is a reason to refuse.
 func (p *program) argument(f *finding, d tsc.Diagnostic) {
 	t := p.declaredTool(d.Argument)
 	if t == nil {
@@ -84,18 +83,18 @@ func (p *program) argument(f *finding, d tsc.Diagnostic) {
 	}
 }
 
-// isWord says that a text is a property's name.
+// isWord reports whether a text is a property's name.
 func isWord(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '$' })
 }
 
-// asked says that the program itself asks, with typeof, whether a name exists.
+// asked reports whether the program itself tests, with typeof, whether a name exists.
 func (p *program) asked(d tsc.Diagnostic) bool {
 	use := p.source.Facts().Globals[p.source.Text()[d.Start:d.End]]
 	return use != nil && use.Asked
 }
 
-// shadowed is the server whose tool is sought in the built-in of its name.
+// shadowed returns the server whose tool the program looks for in the built-in of the same name.
 func (p *program) shadowed(d tsc.Diagnostic) *core.Server {
 	text := p.source.Text()
 	for _, s := range p.tools.Servers {
@@ -112,8 +111,8 @@ func builtinHint(s *core.Server) string {
 	return fmt.Sprintf("%[1]s is a built-in here; the server is imported: import * as %[1]sServer from './servers/%[1]s'", s.TypeScript)
 }
 
-// member is about a name that a module lacks. The absence of tools is found
-// without the compiler; what comes here are other modules, and types.
+// member handles a diagnostic about a name that a module lacks. Missing tools are found without the compiler, so only
+// other modules and types occur here.
 func (p *program) member(f *finding, d tsc.Diagnostic) {
 	s := p.serverOf(d.Member.File)
 	if s == nil {
@@ -152,7 +151,7 @@ func (p *program) declaredTool(target *tsc.Target) *core.Tool {
 	return nil
 }
 
-// nameHint says what to write instead of a name that does not exist.
+// nameHint returns advice on what to write instead of a name that does not exist.
 func (p *program) nameHint(d tsc.Diagnostic) string {
 	name := p.source.Text()[d.Start:d.End]
 	var servers, tools []string
@@ -192,7 +191,7 @@ func (p *program) words() source.Words {
 	}
 }
 
-// signature is a tool's call in one line.
+// signature returns a tool's call on one line.
 func (p *program) signature(t *core.Tool) string {
 	signature := bindings.Stub(p.tools, t, core.TypeScript, bindings.Signature)
 	if order := bindings.Positional(p.tools, t); order != "" {

@@ -9,11 +9,10 @@ import (
 	"retort/internal/core"
 )
 
-// names are the names that servers have in programs.
+// names holds the names of servers in programs.
 type names struct{ builtins map[string]bool }
 
-// global is the name under which programs find a server without an import;
-// empty if a built-in has it.
+// global returns the name under which programs find a server without an import, or "" if a built-in has it.
 func (n names) global(s *core.Server) string {
 	if n.builtins[s.TypeScript] {
 		return ""
@@ -31,7 +30,7 @@ func (n names) globals(tools *core.Toolset) map[string]*core.Server {
 	return m
 }
 
-// namespaceOf is a server as the guest makes it.
+// namespaceOf returns a server as the guest creates it.
 func namespaceOf(s *core.Server, global string) core.Namespace {
 	n := core.Namespace{Server: s.Name, Global: global}
 	for _, spelling := range []string{s.TypeScript, s.Name, s.Python} {
@@ -45,7 +44,7 @@ func namespaceOf(s *core.Server, global string) core.Namespace {
 	return n
 }
 
-// respelt is a namespace with further functions for tools that a program names in another spelling.
+// respelt returns a namespace with additional functions for tools that a program names in another spelling.
 func respelt(n core.Namespace, other map[string]*core.Tool) core.Namespace {
 	n.Functions = slices.Clip(n.Functions)
 	for _, name := range slices.Sorted(maps.Keys(other)) {
@@ -54,7 +53,7 @@ func respelt(n core.Namespace, other map[string]*core.Tool) core.Namespace {
 	return n
 }
 
-// params are the properties of a schema, in its order.
+// params returns the properties of a schema, in its order.
 func params(schema json.RawMessage) []string {
 	var s struct{ Properties json.RawMessage }
 	if json.Unmarshal(schema, &s) != nil || len(s.Properties) == 0 {

@@ -11,7 +11,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// finding is something wrong with a program. Without a kind it is a warning.
+// finding describes a problem of a program. Without a kind it is a warning.
 type finding struct {
 	kind       core.Kind
 	message    string
@@ -23,7 +23,7 @@ type finding struct {
 	advice     bool   // by what was learned of a tool's answers
 }
 
-// syntax are the findings of a program that does not parse.
+// syntax returns the findings of a program that does not parse.
 func (p *program) syntax() []finding {
 	var found []finding
 	for _, d := range p.source.Errors() {
@@ -35,13 +35,13 @@ func (p *program) syntax() []finding {
 	return found
 }
 
-// at is the program's text from an offset's line on.
+// at returns the program's text from the line of an offset on.
 func (p *program) at(offset int) string {
 	text := p.source.Text()
 	return text[strings.LastIndexByte(text[:min(offset, len(text))], '\n')+1:]
 }
 
-// judge finds everything that is wrong, in source order, beside what is advised.
+// judge returns all findings in source order. advice is added to them.
 func (p *program) judge(diagnostics []tsc.Diagnostic, modules []string, advice []finding) []finding {
 	found := p.absences()
 	found = append(found, p.imports(modules)...)
@@ -59,15 +59,14 @@ func (p *program) judge(diagnostics []tsc.Diagnostic, modules []string, advice [
 	return found
 }
 
-// same says that one finding only says another again, elsewhere or of the same
-// place.
+// same reports whether one finding only repeats another, elsewhere or for the same place.
 func same(f, g finding) bool {
 	overlap := f.start < g.end && g.start < f.end
 	repeated := f.message == g.message && f.tool == g.tool && (f.kind == "" || f.kind == core.KindSyntax)
 	return overlap || repeated
 }
 
-// absences are the servers and tools that a program names and that do not exist.
+// absences returns findings for servers and tools that the program names and that do not exist.
 func (p *program) absences() []finding {
 	var found []finding
 	for _, a := range p.reach.missing {
@@ -85,7 +84,7 @@ func (p *program) absences() []finding {
 	return found
 }
 
-// imports are the modules that do not exist.
+// imports returns findings for modules that do not exist.
 func (p *program) imports(modules []string) []finding {
 	var found []finding
 	for _, i := range p.source.Facts().Imports {
@@ -139,8 +138,8 @@ func unknownNames(found []finding) []string {
 	return names
 }
 
-// refuse makes the error of the findings that are reasons to refuse; nil if
-// there is none. The first is told in full, some more in a line each.
+// refuse returns the error for the findings that are reasons to refuse, or nil. It describes the first in full and
+// some others in one line each.
 func (p *program) refuse(found []finding) *core.Error {
 	refused := slices.DeleteFunc(slices.Clone(found), func(f finding) bool { return f.kind == "" })
 	if len(refused) == 0 {
@@ -168,13 +167,13 @@ func (p *program) refuse(found []finding) *core.Error {
 	return e
 }
 
-// position is a place in the text as it was written.
+// position returns a position in the text as it was written.
 func (p *program) position(offset int) (line, column int) {
 	line, column = p.source.Position(offset)
 	return line + p.lines, column
 }
 
-// width is how many columns of its first line a finding takes.
+// width returns how many columns of its first line a finding covers.
 func (p *program) width(f finding) int {
 	text := p.source.Text()
 	marked, _, _ := strings.Cut(text[min(f.start, len(text)):min(max(f.end, f.start), len(text))], "\n")
@@ -186,8 +185,8 @@ const (
 	maxWarningSize = 200 // code points
 )
 
-// warnings are the findings that are no reason to refuse. Of types that JavaScript does
-// not state only those of tools count.
+// warnings returns the findings that are not reasons to refuse. Of those about types that JavaScript does not state,
+// only the ones about tools are included.
 func (p *program) warnings(found []finding) []string {
 	var list []string
 	for _, f := range found {

@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// moduleKind is what an import specifier stands for.
+// moduleKind classifies what an import specifier refers to.
 type moduleKind int
 
 const (
@@ -21,7 +21,7 @@ const (
 	moduleMissing                   // in ./servers, but there is no such server or tool
 )
 
-// module is what an import specifier means.
+// module describes what an import specifier refers to.
 type module struct {
 	kind      moduleKind
 	canonical string // the specifier under which the module is checked and loaded
@@ -53,8 +53,8 @@ func resolve(specifier string, tools *core.Toolset) module {
 	return module{canonical: specifier}
 }
 
-// treePath is a specifier without what leads into the visible tree and without
-// a file's suffix; inTree says that something did.
+// treePath returns a specifier without the prefix that leads into the visible tree and without a file suffix. inTree
+// reports whether there was such a prefix.
 func treePath(specifier string) (path string, inTree bool) {
 	path = specifier
 	for {
@@ -81,7 +81,7 @@ func treePath(specifier string) (path string, inTree bool) {
 	return path, inTree || path == "servers" || path == "skills" || strings.HasPrefix(path, "servers/") || strings.HasPrefix(path, "skills/")
 }
 
-// generatedFolder is where programs expect generated wrappers of servers that were written for other clients.
+// generatedFolder is the folder in which programs written for other clients expect generated wrappers of servers.
 const generatedFolder = ".claude/mcp-api"
 
 func resolveServer(name string, tools *core.Toolset) module {
@@ -104,8 +104,8 @@ func serverModule(s *core.Server) module {
 	return module{kind: moduleServer, canonical: "./servers/" + s.TypeScript + "/index", server: s}
 }
 
-// skillModule is a skill, by its name, its identifier or its file. Whether there is
-// one is not known here.
+// skillModule returns a skill's module, given by its name, its identifier or its file. It does not check that the
+// skill exists.
 func skillModule(path string) module {
 	name, file, _ := strings.Cut(path, "/")
 	if core.ValidSkillName(name) != nil {
@@ -117,8 +117,8 @@ func skillModule(path string) module {
 	return module{kind: moduleSkill, canonical: "./skills/" + name, skill: name}
 }
 
-// toolPath is the path of a tool's declaration file, without suffix. A tool
-// named index must not take the place of its server's own file.
+// toolPath returns the path of a tool's declaration file, without suffix. A tool named index must not replace its
+// server's own file.
 func toolPath(s *core.Server, t *core.Tool) string {
 	name := t.TypeScript
 	if name == "index" {

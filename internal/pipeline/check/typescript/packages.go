@@ -22,7 +22,7 @@ const (
 	forMCP      = "servers are connected already: import * as name from './servers/name'"
 )
 
-// packages are the well-known names, by what is said of them.
+// packages maps advice to the well-known package names that it applies to.
 var packages = map[string]string{
 	noNetwork: "axios node-fetch got ky undici superagent request request-promise cross-fetch isomorphic-fetch whatwg-fetch needle " +
 		"http https http2 net tls dns dgram ws socket.io-client puppeteer playwright express nodemailer " +
@@ -44,8 +44,7 @@ var packages = map[string]string{
 	forMCP:      "@modelcontextprotocol/sdk mcp-client",
 }
 
-// instead says what to do instead of importing a package; empty if it is not
-// known.
+// instead returns advice on what to use instead of a package, or "".
 func instead(specifier string) string {
 	name := strings.TrimPrefix(strings.TrimPrefix(specifier, "node:"), "npm:")
 	parts := strings.SplitN(name, "/", 3)

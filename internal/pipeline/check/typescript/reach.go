@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// reach is what a program can reach, as far as its text tells.
+// reach lists what a program can reach, as far as its text shows.
 type reach struct {
 	tools   *core.Toolset
 	servers map[*core.Server]*needs
@@ -30,7 +30,7 @@ type reach struct {
 
 type place struct{ start, end int }
 
-// needs are the tools of one server that a program names.
+// needs lists the tools of one server that a program names.
 type needs struct {
 	tools  map[*core.Tool]bool
 	whole  bool                  // any of its tools may be meant
@@ -40,11 +40,11 @@ type needs struct {
 	client bool                  // what ./client has is named as a member
 }
 
-// clientNames are the members of ./client, which every module of servers has
-// too, where it has nothing else of that name.
+// clientNames lists the members of ./client. Every server module has them too, unless it has another member of that
+// name.
 var clientNames = []string{"callMCPTool", "searchTools", "sleep", "ToolError"}
 
-// absence is something in the tree of servers that does not exist.
+// absence describes a missing part of the tree of servers.
 type absence struct {
 	server     *core.Server // nil if it is the server that does not exist
 	name       string
@@ -228,7 +228,7 @@ func (r *reach) addAll(name string, use *tsc.Use, erased bool) {
 	}
 }
 
-// isBare says that the program reaches what every program has, and nothing else.
+// isBare reports whether the program reaches only what every program has.
 func (r *reach) isBare() bool {
 	return len(r.skills) == 0 && len(r.loose) == 0 && len(r.servers) == 0 && len(r.specifiers) == 0 && !r.unknown && !r.all && !r.index
 }
@@ -317,8 +317,7 @@ func (r *reach) addCall(c tsc.Call) {
 	r.missing = append(r.missing, absence{nil, c.Literal, c.Start, c.End})
 }
 
-// isRawCall says that a call is one of callMCPTool: the global, that of ./client
-// or the same as a member of servers.
+// isRawCall reports whether a call is one of callMCPTool: the global, that of ./client or a member of servers.
 func (r *reach) isRawCall(c tsc.Call) bool {
 	root, members, _ := strings.Cut(c.Name, ".")
 	if c.Name != "callMCPTool" && !strings.HasSuffix(members, "callMCPTool") {
@@ -332,7 +331,7 @@ func (r *reach) isRawCall(c tsc.Call) bool {
 	return members == "" || root == "servers" || isServer && !has(s, "callMCPTool")
 }
 
-// list is every tool that the program can reach, in the order of the toolset.
+// list returns every tool that the program can reach, in the order of the toolset.
 func (r *reach) list() []*core.Tool {
 	var found []*core.Tool
 	for _, s := range r.tools.Servers {
@@ -346,7 +345,7 @@ func (r *reach) list() []*core.Tool {
 	return found
 }
 
-// named are the servers that the program names, in the order of the toolset.
+// named returns the servers that the program names, in the order of the toolset.
 func (r *reach) named() []*core.Server {
 	return slices.DeleteFunc(slices.Clone(r.tools.Servers), func(s *core.Server) bool { return r.servers[s] == nil })
 }

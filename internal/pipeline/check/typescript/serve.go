@@ -15,8 +15,7 @@ import (
 	"retort/internal/pipeline/bindings"
 )
 
-// Serve is the inside of a process of the compiler: it answers requests until
-// in ends. The process needs nothing of the machine but memory.
+// Serve runs in a compiler process and answers requests until in ends. It needs only memory from the machine.
 func Serve(in io.Reader, out io.Writer) error { return serve(in, out, tsc.Limits{}) }
 
 func serve(in io.Reader, out io.Writer, limits tsc.Limits) error {
@@ -41,11 +40,11 @@ func serve(in io.Reader, out io.Writer, limits tsc.Limits) error {
 	}
 }
 
-// heap is what the process may use before it collects garbage at any price.
+// heap is the memory, in bytes, that the process may use before it collects garbage at any cost.
 const heap = 512 << 20
 
-// Confine has the garbage collector of this process respect that it is one of
-// the compiler: a long program is checked before it collects for the second time.
+// Confine tunes the garbage collector for a compiler process, so that a long program is checked before the second
+// collection.
 func Confine() {
 	debug.SetMemoryLimit(heap)
 	debug.SetGCPercent(200)
@@ -101,8 +100,8 @@ func (s *service) parse(ctx context.Context, r request) *response {
 	return answer
 }
 
-// isBare says that a program names nothing but what every program has. Its check
-// then needs nothing that the engine would have to send.
+// isBare reports whether a program names only what every program has. Its check then needs nothing more from the
+// engine.
 func (s *service) isBare(source *tsc.Source) bool {
 	facts := source.Facts()
 	if len(source.Errors()) > 0 || len(facts.Imports) > 0 || facts.Unknown {

@@ -16,7 +16,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// Skill is a skill that has passed, and what the next one to import it needs.
+// Skill holds a checked skill and what the next importer needs.
 type Skill struct {
 	source.Passed
 
@@ -25,7 +25,7 @@ type Skill struct {
 	reach   *reach // of it and of all that it imports
 }
 
-// skillKey is what the judgement on a skill depends on.
+// skillKey contains everything that the judgement on a skill depends on.
 type skillKey struct {
 	closure string
 	level   rules.Level
@@ -51,8 +51,7 @@ func (c *Checker) linker(compiler *process, src Source, tools *core.Toolset) *li
 	return &linker{checker: c, compiler: compiler, library: library, level: src.Level, tools: tools, linked: map[string]*Skill{}}
 }
 
-// uses checks the skills that r names, in the order in which it does. at makes an
-// error one about a place in what imports them.
+// uses checks the skills that r names, in order. at converts an error to one about a place in the importing text.
 func (l *linker) uses(ctx context.Context, r *reach, chain source.Chain, at func(place, *core.Error) *core.Error) *core.Error {
 	names := slices.SortedFunc(maps.Keys(r.skills), func(a, b string) int { return r.skills[a].start - r.skills[b].start })
 	for _, name := range names {
@@ -84,9 +83,8 @@ func (l *linker) program(ctx context.Context, p *program) (*tsc.Result, []findin
 	return result, findings, nil
 }
 
-// findings are what the compiler says of what it has parsed last, src. What was learned of
-// answers is advice: what it says of fields is told, and nothing else. So a text that is not
-// clean is checked again without.
+// findings returns the compiler's findings in src, the text it parsed last. Learned answer types only serve advice
+// about fields. If a text has other findings, it is checked again without learned types.
 func (l *linker) findings(ctx context.Context, p *program, src *tsc.Source) (*tsc.Result, []finding, error) {
 	result, err := l.compiler.check(ctx, src, l.input(p, true), !p.module && p.reach.isBare() && l.level&rules.Commanding == 0)
 	if err != nil {
@@ -102,7 +100,7 @@ func (l *linker) findings(ctx context.Context, p *program, src *tsc.Source) (*ts
 	return result, p.judge(diagnostics, l.checker.wrappers.modules(), advice), nil
 }
 
-// importing is the error of a skill, at the place where the program names it.
+// importing returns a skill's error, located where the program names the skill.
 func (p *program) importing(at place, e *core.Error) *core.Error {
 	c := *e
 	c.Line, c.Column = p.position(at.start)
@@ -194,7 +192,7 @@ func (l *linker) compile(ctx context.Context, p *program, s *Skill) *core.Error 
 	return nil
 }
 
-// closure is the hash of a skill and of what it imports.
+// closure returns the hash of a skill and of everything it imports.
 func (l *linker) closure(skill core.Skill, r *reach) string {
 	h := sha256.New()
 	h.Write([]byte(skill.Name + "\x00" + skill.Code))
@@ -204,8 +202,7 @@ func (l *linker) closure(skill core.Skill, r *reach) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// input is what a text is checked against: what it can reach, and the skills that
-// are linked.
+// input returns what a text is checked against: what it can reach, and the linked skills.
 func (l *linker) input(p *program, learned bool) tsc.Input {
 	r := p.reach
 	in := l.checker.wrappers.input(r, learned)
@@ -236,7 +233,7 @@ func (l *linker) input(p *program, learned bool) tsc.Input {
 	return in
 }
 
-// modules are the skills as the guest gets them, sorted by name.
+// modules returns the skills as the guest gets them, sorted by name.
 func (l *linker) modules(r *reach) (all []*Skill) {
 	for _, name := range slices.Sorted(maps.Keys(l.linked)) {
 		s := *l.linked[name]

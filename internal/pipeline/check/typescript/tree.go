@@ -10,7 +10,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// treeOf is a program's syntax tree as the rules read it.
+// treeOf returns a program's syntax tree in the form that the rules read.
 func treeOf(src *tsc.Source) *rules.Tree {
 	nodes := src.Tree()
 	t := &rules.Tree{Language: rules.Script, Source: src.Text(), Nodes: make([]rules.Node, len(nodes))}
@@ -21,7 +21,7 @@ func treeOf(src *tsc.Source) *rules.Tree {
 	return t
 }
 
-// judged is what the rules say of a program.
+// judged returns the rules' report on a program.
 func (s *service) judged(src *tsc.Source) (rules.Report, error) {
 	if len(src.Errors()) > 0 {
 		return rules.Report{}, nil
@@ -29,7 +29,7 @@ func (s *service) judged(src *tsc.Source) (rules.Report, error) {
 	return rules.Judge(treeOf(src))
 }
 
-// place is where a finding of the rules is.
+// place returns the position of a rule's finding.
 func (p *program) place(f rules.Finding) (line, column, width int) {
 	line, column = p.position(f.Start)
 	return line, column, p.width(finding{start: f.Start, end: f.End})
@@ -44,7 +44,7 @@ func (p *program) policy() *core.Error {
 	return e
 }
 
-// Judge says what the rules find in a program, whether or not it fits the tools.
+// Judge returns what the rules find in a program, whether or not it matches the tools.
 func (c *Checker) Judge(ctx context.Context, src Source) (rules.Report, *core.Error) {
 	compiler, err := c.compilers.take(ctx)
 	if err != nil {

@@ -23,7 +23,7 @@ type wrappers struct {
 	admit        func(text string) error
 }
 
-// declared is a tool's declaration, with what was learned of its answers or without.
+// declared identifies a tool's declaration, with or without learned answer types.
 type declared struct {
 	tool    *core.Tool
 	learned bool
@@ -36,7 +36,7 @@ func newWrappers(admit func(text string) error) *wrappers {
 	return w
 }
 
-// modules are the modules that are not servers: node:path and the like.
+// modules returns the modules that are not servers, such as node:path.
 func (w *wrappers) modules() []string { return w.known() }
 
 var moduleDeclaration = regexp.MustCompile(`(?m)^\s*declare module "([^"]+)"`)
@@ -49,10 +49,10 @@ func declaredModules(ambient string) []string {
 	return names
 }
 
-// pathDeclaration is the line of the ambient declarations that a server named path takes the place of.
+// pathDeclaration is the line of the ambient declarations that a server named path replaces.
 const pathDeclaration = "declare var path: typeof import(\"node:path\");\n"
 
-// clientDeclaration is the module ./client: some globals under their own names.
+// clientDeclaration declares the module ./client: some globals under their own names.
 const clientDeclaration = `
 declare const call: typeof globalThis.callMCPTool;
 declare const search: typeof globalThis.searchTools;
@@ -97,12 +97,11 @@ func (w *wrappers) input(r *reach, learned bool) tsc.Input {
 	return in
 }
 
-// manyTools is how many tools of a server are declared in full for a program
-// that may mean any of them.
+// manyTools bounds how many tools of a server are declared in full for a program that may use any of them.
 const manyTools = 150
 
-// index is a server's module. It declares each tool in a file of its own, which
-// stays parsed for the next program that names it.
+// index returns a server's module. Each tool is declared in its own file, which stays parsed for the next program
+// that names it.
 func (w *wrappers) index(s *core.Server, needs *needs, files map[string]string, learned bool) string {
 	var index strings.Builder
 	for _, t := range s.Tools {
@@ -135,15 +134,13 @@ func (w *wrappers) index(s *core.Server, needs *needs, files map[string]string, 
 	return index.String()
 }
 
-// has says that a tool of s has a name in programs.
+// has reports whether programs can name a tool of s this way.
 func has(s *core.Server, name string) bool {
 	return slices.ContainsFunc(s.Tools, func(t *core.Tool) bool { return t.TypeScript == name })
 }
 
-// declaration declares one tool. The compiler explains why a call fits none of
-// the overloads by the last one, so the usual one, with one object, comes last.
-// What a server wrote into its schema may be more than the compiler survives:
-// such a tool takes anything.
+// declaration declares one tool. When no overload matches, the compiler explains the last one, so the usual one, with
+// one object, comes last. A schema may contain more than the compiler survives; such a tool accepts anything.
 func (w *wrappers) declaration(d declared) string {
 	t := d.tool
 	if !d.learned && t.Learned != nil {

@@ -32,8 +32,8 @@ type pipes struct {
 
 func (p pipes) Close() error { return p.WriteCloser.Close() }
 
-// NewInterpreter starts the Python of RETORT_PYTHON, or python3, until the test
-// ends. Where there is none, it skips or fails the test.
+// NewInterpreter starts the Python of RETORT_PYTHON, or python3, until the test ends. Without Python, it skips or
+// fails the test.
 func NewInterpreter(t testing.TB) *Interpreter {
 	t.Helper()
 	path := os.Getenv("RETORT_PYTHON")
@@ -71,7 +71,7 @@ func NewInterpreter(t testing.TB) *Interpreter {
 	return &Interpreter{Version: ready.Version, conn: conn}
 }
 
-// Parse gives what is in a program, for a python.Checker.
+// Parse parses a program for a python.Checker.
 func (i *Interpreter) Parse(ctx context.Context, code string) (core.Parsed, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
