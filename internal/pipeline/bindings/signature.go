@@ -17,8 +17,9 @@ const (
 	maxHint   = 42  // of what is said of a property, in characters
 )
 
-// signature returns a tool's call on one line: github.getIssue({owner: string, repo: string, number: number /* of the
-// issue */}): Promise<Issue> // Gets an issue.
+// signature returns a tool's call on one line:
+//
+//	github.getIssue({owner: string, repo: string, number: number /* of the issue */}): Promise<Issue> // Gets an issue.
 func signature(name string, t *core.Tool) string {
 	types := describe(t)
 	c := compact{dialect: scriptDialect{}}
@@ -40,8 +41,9 @@ func signature(name string, t *core.Tool) string {
 	return b.String()
 }
 
-// pySignature returns a tool's call on one line of Python: github.get_issue(owner: str, repo: str, number: int) ->
-// Issue # Gets an issue. number: of the issue
+// pySignature returns a tool's call on one line of Python:
+//
+//	github.get_issue(owner: str, repo: str, number: int) -> Issue  # Gets an issue. number: of the issue
 func pySignature(name string, t *core.Tool) string {
 	types := describe(t)
 	c := compact{dialect: pythonDialect{}}

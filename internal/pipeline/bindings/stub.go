@@ -53,8 +53,10 @@ func pythonName(ts *core.Toolset, t *core.Tool) string {
 // maxOrdered bounds how many parameters are shown in order.
 const maxOrdered = 6
 
-// Positional returns the call of a tool with positional arguments: github.getIssue(owner, repo, number). It returns
-// "" if there is no such call or it has too many arguments.
+// Positional returns the call of a tool with positional arguments. It returns "" if there is no such call or it has
+// too many arguments.
+//
+//	github.getIssue(owner, repo, number)
 func Positional(ts *core.Toolset, t *core.Tool) string { return ordered(ts.Qualified(t), describe(t)) }
 
 func ordered(name string, types *tool) string {

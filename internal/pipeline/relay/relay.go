@@ -1,6 +1,7 @@
 // Package relay sends the calls of programs to the upstream servers. It is a chain of guards, each of which can only
-// subtract: refuse, delay, rewrite. refusals → permit → well-formed → names → cache → budget → arguments → trust →
-// policy → approval → journal → upstream
+// subtract: refuse, delay, rewrite.
+//
+//	refusals → permit → well-formed → names → cache → budget → arguments → trust → policy → approval → journal → upstream
 package relay
 
 import (

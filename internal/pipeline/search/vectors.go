@@ -22,9 +22,11 @@ const (
 	garbage        = 4 << 20   // bytes of vectors nobody needs before the file is written anew
 )
 
-// A file of vectors consists of records, each appended with one write, little endian: "RTV1" · dimensions uint32 ·
-// key [32]byte · CRC-32 uint32 of dimensions, key and numbers · numbers float32. Incomplete records are skipped, so
-// that a crash or two writing processes can damage only what they were writing.
+// A file of vectors consists of records, each appended with one write, little endian:
+//
+//	"RTV1" · dimensions uint32 · key [32]byte · CRC-32 uint32 of dimensions, key and numbers · numbers float32
+//
+// Incomplete records are skipped, so that a crash or two writing processes can damage only what they were writing.
 const (
 	recordMagic = "RTV1"
 	recordHead  = 4 + 4 + sha256.Size + 4

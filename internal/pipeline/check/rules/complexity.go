@@ -2,7 +2,7 @@ package rules
 
 import "strconv"
 
-// Complexities from which on a function is reported.
+// Complexities above which a function is reported.
 const (
 	complexFunction = 40
 	complexExtreme  = 150
