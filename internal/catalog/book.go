@@ -126,8 +126,8 @@ func sealed(path string, h pinsHeader, rest []byte) [][]byte {
 	return [][]byte{[]byte("pins"), []byte(path), []byte(h.Server), strconv.AppendUint(nil, h.Writes, 10), rest}
 }
 
-// repin gives records of format 1 the pins of today. One whose definition was not kept has its old
-// pin, and a person is asked about the tool if that pin is another now.
+// repin replaces the pins of format 1 by current ones. A record whose definition was not stored keeps its old pin. If
+// the tool's old pin then differs, a person is asked about the tool.
 func repin(records map[string]record) {
 	for name, r := range records {
 		if d := parse(r.raw, maxDepth); r.raw != nil && pinOver(d, pinnedBefore()) == r.pin {

@@ -21,9 +21,8 @@ type node struct {
 	tooDeep bool     // something inside was passed over
 }
 
-// parse reads JSON that is known to be valid, and passes over arrays and objects
-// that are nested more than depth deep. Of other text it makes something, and
-// does not panic.
+// parse parses JSON that is known to be valid. It skips arrays and objects that are nested more than depth deep. For
+// invalid text the result is undefined, but it does not panic.
 func parse(text []byte, depth int) node {
 	p := parser{text: text}
 	return p.value(depth)
@@ -55,7 +54,7 @@ func (p *parser) value(depth int) node {
 	return n
 }
 
-// members reads an object or array.
+// members parses an object or array.
 func (p *parser) members(n *node, depth int) {
 	object := p.next() == '{'
 	for {
@@ -79,7 +78,7 @@ func (p *parser) members(n *node, depth int) {
 	}
 }
 
-// string reads a string, quotes included.
+// string parses a string, quotes included.
 func (p *parser) string() []byte {
 	start := p.at
 	for p.next(); ; {
@@ -102,7 +101,7 @@ func (p *parser) literal() {
 	}
 }
 
-// skip passes over an object or array without looking into it.
+// skip skips an object or array without parsing it.
 func (p *parser) skip() {
 	for open := 0; ; {
 		switch p.peek() {
@@ -240,7 +239,7 @@ func (n node) appendObject(dst []byte) []byte {
 	return end(dst, '}')
 }
 
-// end closes an array or object, in place of the last comma.
+// end closes an array or object. The bracket replaces the last comma.
 func end(dst []byte, bracket byte) []byte {
 	if last := len(dst) - 1; dst[last] == ',' {
 		dst = dst[:last]
@@ -256,7 +255,7 @@ func appendCanonicalString(dst, quoted []byte) []byte {
 	return appendString(dst, text)
 }
 
-// appendString quotes with the escapes that JSON needs and no others.
+// appendString appends a quoted string with no more escapes than JSON requires.
 func appendString(dst []byte, text string) []byte {
 	dst = append(dst, '"')
 	for i := range len(text) {

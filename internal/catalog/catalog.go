@@ -84,7 +84,7 @@ type Options struct {
 	Learn bool
 }
 
-// Open reads a catalogue. Files that cannot be read are ignored and named by Problems.
+// Open reads a catalog. Files that cannot be read are ignored and reported by Problems.
 func Open(o Options) (*Catalog, error) {
 	dir := o.Dir
 	c := &Catalog{
@@ -274,7 +274,7 @@ func (c *Catalog) Unlist(server string) {
 	c.tell()
 }
 
-// Rejudge judges all tools again. Call it when the result of Options.Changes may be different.
+// Rejudge judges all tools again. It must be called when Options.Changes may return something else.
 func (c *Catalog) Rejudge() {
 	c.mu.Lock()
 	for _, s := range c.servers {
@@ -315,9 +315,8 @@ func (c *Catalog) SetCategory(server, category string) {
 	c.tell()
 }
 
-// OnChange calls f with the new toolset after each change, one call at a time,
-// until stop is called. Several changes may be told as one. f must not change the
-// catalogue.
+// OnChange calls f with the new toolset after changes, one call at a time, until stop is called. One call may cover
+// several changes. f must not change the catalog.
 func (c *Catalog) OnChange(f func(*core.Toolset)) (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -374,8 +373,8 @@ func (c *Catalog) problem(p Problem) {
 // TokenCount returns the stored token count of the definition with this pin.
 func (c *Catalog) TokenCount(pin string) (int, bool) { return c.counts.get(pin) }
 
-// SetTokenCount keeps a number of tokens. It reaches the disk now and then, and
-// with Close; one that is lost is counted again.
+// SetTokenCount stores a token count. It is written to disk from time to time and by Close. A count that is lost is
+// computed again.
 func (c *Catalog) SetTokenCount(pin string, tokens int) {
 	if c.counts.set(pin, tokens) {
 		_ = c.counts.save(c.pins())

@@ -37,7 +37,7 @@ var categories = [...]struct {
 	{"memory", "memory mem0 kgrag", "entity relation observation memory graph"},
 }
 
-// byProduct and byWord are the table by word: positions in categories.
+// byProduct and byWord map words to indexes of categories.
 var byProduct, byWord = wordTable(func(i int) string { return categories[i].products }), wordTable(func(i int) string { return categories[i].words })
 
 func wordTable(column func(int) string) map[string][]int {

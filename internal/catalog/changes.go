@@ -15,7 +15,7 @@ type watch struct {
 	file   seal.Stamp
 }
 
-// settle takes a listing into what was trusted. The caller holds writing.
+// settle merges a listing into the trusted definitions. The caller holds writing.
 func (c *Catalog) settle(server string, tools []*core.Tool) {
 	c.mu.Lock()
 	known := c.trusts[server]
@@ -51,8 +51,8 @@ func (c *Catalog) judge(server string, tools []*core.Tool) {
 	}
 }
 
-// variant makes a tool of the definition that one connection of its server lists in place of
-// known. It is marked if it is not the one that was trusted.
+// variant builds a tool from the definition that one connection of its server lists instead of known. It is marked as
+// changed unless that definition is trusted.
 func (c *Catalog) variant(known *core.Tool, definition json.RawMessage) (*core.Tool, error) {
 	t, _, err := read(known.Server, definition, c.scanner())
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *Catalog) rewritten() bool {
 	return list != nil && c.book.keeps() && slices.ContainsFunc(*list, func(w watch) bool { return !w.file.Same(seal.StampOf(c.book.path(w.server))) })
 }
 
-// reread takes in what others have trusted. The caller holds mu.
+// reread reads trusted definitions that other processes have written. The caller holds mu.
 func (c *Catalog) reread() {
 	list := c.watched.Load()
 	if list == nil || !c.book.keeps() {

@@ -28,7 +28,7 @@ type cleaner struct {
 	withheld string // where the first name or value is that does not pass; "" if all do
 }
 
-// clean makes t what a model may see of it. d is its definition, parsed as deep as it is.
+// clean reduces t to what a model may see. d is its parsed definition.
 func clean(t *core.Tool, d node, s *sanitize.Scanner) {
 	c := cleaner{scanner: s}
 	c.at([]byte("name"), func() { c.need(t.Name) })
@@ -47,8 +47,8 @@ func clean(t *core.Tool, d node, s *sanitize.Scanner) {
 	t.Flags, t.Withheld = c.flags, c.withheld
 }
 
-// readElsewhere reports whether a member of a definition is read otherwise: what has the type that it
-// should have, and icons, which are no text.
+// readElsewhere reports whether a member of a definition needs no cleaning here: it has its proper type and is read
+// elsewhere, or it is icons, which is not text.
 func readElsewhere(name string, item node) bool {
 	switch name {
 	case "name", "title", "description":
@@ -133,7 +133,7 @@ func (c *cleaner) name(text string) bool {
 	return len(found) == 0
 }
 
-// need withholds the definition if a name or value that calls need does not pass.
+// need withholds the definition if a name or value that calls need is rejected.
 func (c *cleaner) need(text string) {
 	if !c.name(text) {
 		c.withhold()
@@ -206,7 +206,7 @@ func spaced(name string) string {
 	return string(words)
 }
 
-// What the members of a schema are.
+// part says what a member of a schema contains.
 type part uint8
 
 const (
@@ -375,7 +375,7 @@ func (n node) rewritten(item func(i int) []byte) []byte {
 	return n.with(values)
 }
 
-// sameText reports whether two texts are equal; mostly they are one.
+// sameText reports whether two texts are equal. In most cases they share their memory.
 func sameText(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || bytes.Equal(a, b))
 }

@@ -61,7 +61,7 @@ func (c *counts) get(pin string) (int, bool) {
 	return n, ok
 }
 
-// set reports whether it is time to save.
+// set stores a count and reports whether it is time to save.
 func (c *counts) set(pin string, n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

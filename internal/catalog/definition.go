@@ -80,8 +80,8 @@ func collect(server string, definitions []json.RawMessage, read func(i int) (*co
 	return tools, problems
 }
 
-// contained runs read on definition i and turns a panic into the error of that definition. Definitions are
-// text from a server, which must not be able to crash the engine.
+// contained runs read on definition i and turns a panic into an error for that definition, because text from a server
+// must not be able to crash the engine.
 func contained(read func(i int) (*core.Tool, []string, error), i int) (t *core.Tool, notes []string, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -91,8 +91,8 @@ func contained(read func(i int) (*core.Tool, []string, error), i int) (t *core.T
 	return read(i)
 }
 
-// read makes a tool of one definition. Without a usable name it is an error;
-// other parts that are not what they should be count as absent, and a note says so.
+// read builds a tool from one definition. A missing or unusable name is an error. Other invalid parts count as absent
+// and produce a note.
 func read(server string, raw json.RawMessage, s *sanitize.Scanner) (*core.Tool, []string, error) {
 	if !json.Valid(raw) {
 		return nil, nil, fmt.Errorf("it is not JSON")
@@ -114,8 +114,7 @@ func read(server string, raw json.RawMessage, s *sanitize.Scanner) (*core.Tool, 
 	return t, notes, nil
 }
 
-// Identify returns the name of a tool and the pin of its definition; both are empty if the
-// definition can't be used.
+// Identify returns a tool's name and the pin of its definition. Both are empty if the definition is unusable.
 func Identify(definition json.RawMessage) (name, digest string) {
 	if !json.Valid(definition) {
 		return "", ""
@@ -167,8 +166,8 @@ func readName(definition node) (string, error) {
 	return name, nil
 }
 
-// printable reports whether a name shows what it is: no control characters,
-// nothing invisible, nothing that turns the direction of writing.
+// printable reports whether a name has no control characters, no invisible characters and none that change the
+// direction of text.
 func printable(name string) bool {
 	if !utf8.ValidString(name) {
 		return false
@@ -181,7 +180,7 @@ func printable(name string) bool {
 	return true
 }
 
-// reader takes the parts of a definition and notes what it could not take.
+// reader reads the parts of a definition and notes those that it had to ignore.
 type reader struct {
 	definition node
 	notes      []string

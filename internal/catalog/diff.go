@@ -95,7 +95,7 @@ func compareLines(a, b []string) []string {
 	return all
 }
 
-// changedLines compares by the longest common subsequence.
+// changedLines compares lines by their longest common subsequence.
 func changedLines(a, b []string) (all []string) {
 	if len(a) > maxDiffLines || len(b) > maxDiffLines || len(a)*len(b) > 1<<20 {
 		return append(marked("- ", a), marked("+ ", b)...)

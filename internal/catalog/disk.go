@@ -129,7 +129,7 @@ func readFile(path string) (string, body, error) {
 	return server, b, err
 }
 
-// writeFile replaces a file as a whole: after a crash there is the old one or the new one.
+// writeFile replaces a file atomically: after a crash either the old or the new one exists.
 func writeFile(path string, data []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), temporaries)
 	if err != nil {
@@ -163,7 +163,7 @@ func syncDir(dir string) {
 	_ = seal.SyncDir(dir)
 }
 
-// same reports whether the file has these bytes already.
+// same reports whether the file already contains data.
 func same(path string, data []byte) bool {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() != int64(len(data)) {
@@ -173,7 +173,7 @@ func same(path string, data []byte) bool {
 	return err == nil && bytes.Equal(kept, data)
 }
 
-// removeFile removes a file that may not be there.
+// removeFile removes a file. A missing file is not an error.
 func removeFile(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -181,7 +181,7 @@ func removeFile(path string) error {
 	return nil
 }
 
-// sweep removes what interrupted writes left behind.
+// sweep removes temporary files that interrupted writes left.
 func sweep(dir string, now time.Time) {
 	left, _ := filepath.Glob(filepath.Join(dir, temporaries))
 	for _, path := range left {

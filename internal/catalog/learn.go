@@ -35,7 +35,7 @@ const (
 	restWork  = 50
 )
 
-// learner learns the shapes of answers in the background. A nil one learns nothing.
+// learner learns the shapes of answers in the background. A nil learner does nothing.
 type learner struct {
 	catalog *Catalog
 	queue   chan Observation
@@ -109,7 +109,7 @@ func (l *learner) work() {
 	}
 }
 
-// close takes in what waits, and saves.
+// close processes the queue and saves.
 func (l *learner) close() {
 	if l == nil {
 		return
@@ -164,8 +164,8 @@ func (k *learned) take(seen *infer.Shape) {
 	}
 }
 
-// tell makes news of a shape that is another than was told, or that is surer by a quarter.
-// The caller holds mu.
+// tell publishes a shape that differs from the published one or is based on a quarter more answers. The caller holds
+// mu.
 func (l *learner) tell(k *learned) {
 	const few = 20
 	if k.told != nil && string(k.told.Schema) == string(k.schema) && k.count > few && 4*k.count < 5*k.told.Observations {
@@ -202,8 +202,7 @@ func (l *learner) private(ask func(string) bool) func(string) bool {
 	}
 }
 
-// isCurrent reports whether a tool is as it is listed now. What tools answered that are
-// not any more, says nothing.
+// isCurrent reports whether a tool equals the one listed now. Answers of an outdated tool are not learned.
 func (c *Catalog) isCurrent(t *core.Tool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +210,7 @@ func (c *Catalog) isCurrent(t *core.Tool) bool {
 	return ok && slices.ContainsFunc(s.tools, func(now *core.Tool) bool { return now.Name == t.Name && now.Pin == t.Pin })
 }
 
-// listed drops what was learned of tools that are others now; of all if tools is nil.
+// listed drops what was learned of tools that have changed, or of all tools if tools is nil.
 func (l *learner) listed(server string, tools []*core.Tool) {
 	if l == nil {
 		return
@@ -250,12 +249,12 @@ func (l *learner) of(server string, t *core.Tool) *core.Learned {
 	return nil
 }
 
-// hasNews reports whether a toolset should be made again.
+// hasNews reports whether a new toolset should be built.
 func (l *learner) hasNews() bool {
 	return l != nil && l.news.Load() && time.Now().UnixNano() > l.notTill.Load()
 }
 
-// told notes that a toolset was made, which took so long.
+// told notes that building a toolset took this long.
 func (l *learner) told(took time.Duration) {
 	if l != nil {
 		l.notTill.Store(time.Now().Add(max(newsEvery, restWork*took)).UnixNano())

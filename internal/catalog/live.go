@@ -27,11 +27,10 @@ type Linker interface {
 
 // Prober extends Lister with a listing over the same connection that a call would use.
 type Prober interface {
-	// Own reports whether the core.Caller of ctx has a connection of their own to a server.
+	// Own reports whether the core.Caller of ctx has a separate connection to a server.
 	Own(ctx context.Context, server string) bool
-	// Pin returns the pin of a tool as the server lists it over the connection that a call of
-	// the core.Caller of ctx would use; empty if it is not listed. The server is listed again if
-	// the last listing began before since.
+	// Pin returns the pin of a tool as the server lists it over the connection that a call of the core.Caller of ctx
+	// would use, or "" if it is not listed. The server is listed again if the last listing began before since.
 	Pin(ctx context.Context, server, tool string, since time.Time) (string, error)
 	// ListOwn lists like List, over that connection.
 	ListOwn(ctx context.Context, server string) (definitions []json.RawMessage, instructions string, err error)
@@ -45,9 +44,8 @@ type LiveOptions struct {
 	Count func(text string) int
 }
 
-// Live keeps a catalogue current from running servers: every server is listed
-// once in the background, again when its tools change, and again after a while
-// when it could not be listed.
+// Live keeps a catalog current from running servers. It lists every server in the background: once at the start,
+// again when its tools change, and again after a while if listing failed.
 type Live struct {
 	catalog *Catalog
 	lister  Lister
@@ -77,24 +75,24 @@ type watched struct {
 	told  map[string]bool // pins of changed tools that were logged
 }
 
-// When a server is listed again that never says that its tools have changed.
+// Intervals after which a server that never reports changed tools is listed again.
 const (
 	fresh      = time.Minute     // a listing is good enough for a call
 	background = 5 * time.Minute // between listings of a server that is connected
 
-	// How long a call waits for a listing: the first over a connection, which a call needs
-	// as well, and any other.
+	// Bounds on how long a call waits for a listing: the first one over a connection, which the call needs anyway,
+	// and any other.
 	firstPatience = time.Minute
 	patience      = 5 * time.Second
 )
 
-// Between attempts to list a server that fails.
+// Pauses between attempts to list a server that fails.
 const (
 	firstRetry = 2 * time.Second
 	lastRetry  = 5 * time.Minute
 )
 
-// NewLive begins to list the servers. Close ends it.
+// NewLive begins to list the servers. Call Close to stop it.
 func NewLive(c *Catalog, l Lister, o LiveOptions) *Live {
 	ctx, cancel := context.WithCancel(context.Background())
 	live := &Live{catalog: c, lister: l, options: o, base: ctx, cancel: cancel, servers: map[string]*watched{}, counted: map[string]int{}}
@@ -104,7 +102,7 @@ func NewLive(c *Catalog, l Lister, o LiveOptions) *Live {
 	return live
 }
 
-// Add begins to list a server that is not listed yet.
+// Add begins to list a server, unless it is already being listed.
 func (l *Live) Add(name string) {
 	ctx, cancel := context.WithCancel(l.base)
 	w := &watched{
@@ -203,7 +201,7 @@ func (l *Live) link(name string) (count int, up bool) {
 	return 0, true
 }
 
-// tell logs tools that have changed, each change once.
+// tell logs each change of a tool once.
 func (l *Live) tell(name string, w *watched) {
 	if l.options.Log == nil {
 		return
@@ -300,8 +298,8 @@ func (l *Live) Vet(ctx context.Context, t *core.Tool, since time.Time) (now *cor
 		WithHint("run the program anew: then a person is asked about the call").At(t.Server, t.Name)
 }
 
-// probe returns a known tool as it is listed over the connection that a call of ctx will use. own
-// is true if that is another definition than the one in the catalog.
+// probe returns a known tool as listed over the connection that a call of ctx will use. own is true if its definition
+// differs from the catalog's.
 func (l *Live) probe(ctx context.Context, known *core.Tool, since time.Time) (now *core.Tool, own bool, refused *core.Error) {
 	p, ok := l.lister.(Prober)
 	if !ok {
@@ -332,8 +330,7 @@ func (l *Live) probe(ctx context.Context, known *core.Tool, since time.Time) (no
 	return now, now.Pin != known.Pin, nil
 }
 
-// relisted returns a tool of a server that everybody shares after the catalog has taken in a new
-// listing.
+// relisted lists a server with a shared connection, updates the catalog, and returns the tool as listed.
 func (l *Live) relisted(ctx context.Context, known *core.Tool) (now *core.Tool, own bool, refused *core.Error) {
 	if err := l.list(ctx, known.Server); err != nil {
 		return nil, false, core.AsError(err).At(known.Server, known.Name)
@@ -390,7 +387,7 @@ func (l *Live) Down(name string) (server string, why *core.Error) {
 	return server, why
 }
 
-// begins reports whether a tool's name begins with a server's, in any spelling, or is it.
+// begins reports whether a tool's name equals a server's name or begins with it, in any spelling.
 func begins(name, server string) bool {
 	rest := []rune(name)
 	for _, r := range server {
@@ -408,7 +405,7 @@ func begins(name, server string) bool {
 	return len(rest) == 0 || !unicode.IsLetter(rest[0]) && !unicode.IsDigit(rest[0])
 }
 
-// Settle waits until the servers named, or all, have answered or failed once.
+// Settle waits until the named servers, or all, have answered or failed once.
 func (l *Live) Settle(ctx context.Context, servers ...string) {
 	for name, w := range l.all() {
 		if len(servers) > 0 && !slices.Contains(servers, name) {

@@ -9,10 +9,10 @@ import (
 	"retort/internal/core"
 )
 
-// Offered returns the definition of a tool as it was received, without what its flags say does not
-// belong into it, and without members that the pin does not cover, since a server could change them
-// unseen. It is shorter if fits says that it is too long; fits nil says that of none. It is nil if the
-// tool is withheld, or no shorter definition fits.
+// Offered returns a tool's definition as received, without flagged parts and without members that the pin does not
+// cover, because a server could change those unnoticed. If fits reports that the definition is too long, a shorter
+// one is returned. A nil fits accepts everything. Offered returns nil if the tool is withheld or no shorter
+// definition fits.
 func Offered(t *core.Tool, fits func(definition string) bool) json.RawMessage {
 	if t.Withheld != "" {
 		return nil
@@ -37,8 +37,8 @@ func Offered(t *core.Tool, fits func(definition string) bool) json.RawMessage {
 	return last
 }
 
-// pinnedMembers returns a definition with the members that its pin covers. Of members with one name
-// the last stays.
+// pinnedMembers returns a definition reduced to the members that its pin covers. Of repeated members the last one
+// counts.
 func pinnedMembers(definition json.RawMessage) json.RawMessage {
 	d := parse(definition, maxDepth)
 	return d.rewritten(func(i int) []byte {
@@ -49,7 +49,7 @@ func pinnedMembers(definition json.RawMessage) json.RawMessage {
 	})
 }
 
-// repeats reports whether a later member of an object has the key of the member i.
+// repeats reports whether a later member of the object has the same key as member i.
 func (n node) repeats(i int, key string) bool {
 	return slices.ContainsFunc(n.keys[i+1:], func(later []byte) bool { text, _ := unquote(later); return text == key })
 }
@@ -83,7 +83,7 @@ func withoutProse(d node) []byte {
 	})
 }
 
-// maxListed bounds what a description says of the values that an enum has, in bytes.
+// maxListed bounds the part of a description that lists enum values, in bytes.
 const maxListed = 1000
 
 // abridged returns a definition in which no enum has more than most values. The description of a longer enum lists

@@ -36,7 +36,7 @@ func shapesName(server string) string {
 	return strings.TrimSuffix(fileName(server), suffix) + shapesSuffix
 }
 
-// load reads what was learned of all servers.
+// load reads the stored shapes of all servers.
 func (l *learner) load() {
 	if l == nil {
 		return

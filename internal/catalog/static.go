@@ -17,11 +17,10 @@ const (
 	maxStatic     = 50_000  // files
 )
 
-// LoadStatic reads definitions without a live server from folders: each file
-// <category>/<name>.json is one tool's definition as MCP has it. Its member
-// "server" says which server it belongs to, else that is the category; its name
-// is the file's if it has none. Files that cannot be taken are Problems; an error
-// is a folder that cannot be read. It replaces what was loaded before.
+// LoadStatic reads definitions of tools without a live server from folders. Each file <category>/<name>.json holds
+// one tool's definition in MCP's format. Its member "server" names the server, else the category does. A definition
+// without a name gets the file's. Unusable files are Problems. A folder that cannot be read is an error. LoadStatic
+// replaces what was loaded before.
 func (c *Catalog) LoadStatic(dirs []string) error {
 	l := staticLoader{sources: map[string]*source{}, scanner: c.scanner}
 	for _, dir := range dirs {
@@ -52,7 +51,7 @@ func (l *staticLoader) report(path, format string, args ...any) {
 	l.problems = append(l.problems, Problem{File: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// folder reads the categories of one folder.
+// folder reads the category folders in one folder.
 func (l *staticLoader) folder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -135,7 +134,7 @@ func (l *staticLoader) add(t *core.Tool) error {
 	return nil
 }
 
-// complete finds the server of a definition and gives it a name if it has none.
+// complete determines the server of a definition, and its name if it has none.
 func complete(data []byte, category, file string) (server string, definition []byte, err error) {
 	if !json.Valid(data) {
 		return "", nil, fmt.Errorf("it is not JSON")

@@ -107,7 +107,7 @@ func (s *source) categorize(server, configured string) {
 	s.category = cmp.Or(configured, s.category)
 }
 
-// identify gives tools of one server their identifiers.
+// identify assigns identifiers to the tools of one server.
 func identify(tools []*core.Tool) []*core.Tool {
 	names := make([]string, len(tools))
 	for i, t := range tools {

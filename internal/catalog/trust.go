@@ -44,7 +44,7 @@ func (t *trust) clone() *trust {
 	return &c
 }
 
-// note takes in what a server lists now. It reports whether there was anything new.
+// note merges a server's listing into the trusted definitions and reports whether there was anything new.
 func (t *trust) note(tools []*core.Tool, now time.Time) (news bool) {
 	if t.unknown != "" {
 		return false

@@ -23,8 +23,7 @@ type Question struct {
 	Language  Language `json:"language,omitempty"`
 	Code      string   `json:"code,omitempty"`   // the program, as written; empty for a call without one
 	Skills    []Skill  `json:"skills,omitempty"` // that the program imports, and those that they import
-	// Server and Tool name the call that waits; they are empty if it is the
-	// program that waits, before it runs.
+	// Server and Tool name the call to approve. They are empty if the question is about a program.
 	Server    string          `json:"server,omitempty"`
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // in full, as they leave
@@ -58,7 +57,7 @@ type Question struct {
 // Repeats says how a call repeats one that an earlier program of the same task made.
 type Repeats string
 
-// How a call repeats another.
+// Ways in which a call repeats another.
 const (
 	RepeatsSame    Repeats = "same"    // the same tool with the same arguments
 	RepeatsSimilar Repeats = "similar" // the same tool
@@ -92,7 +91,7 @@ func (q Question) Digest() string {
 // IsCall reports whether the question is about one call, not about a program.
 func (q Question) IsCall() bool { return q.Tool != "" }
 
-// Scoped reports whether a yes can go further than this once.
+// Scoped reports whether an approval may have a wider scope than once.
 func (q Question) Scoped() bool { return q.IsCall() && q.Critical == "" }
 
 // Action describes in one line what an approval allows.
@@ -266,7 +265,7 @@ func indented(raw json.RawMessage) string {
 // Scope says how long an approval is valid.
 type Scope string
 
-// The scopes of a yes.
+// Scopes of an approval.
 const (
 	ScopeOnce   Scope = "once"   // for this one
 	ScopeRun    Scope = "run"    // and for the rest of this kind, the same tool, in this run
@@ -276,7 +275,7 @@ const (
 // Scopes lists the scopes, narrowest first.
 func Scopes() []Scope { return []Scope{ScopeOnce, ScopeRun, ScopeAlways} }
 
-// ParseScope reads a scope; the empty one is ScopeOnce.
+// ParseScope parses a scope. The empty text is ScopeOnce.
 func ParseScope(s string) (Scope, *Error) {
 	if s == "" {
 		return ScopeOnce, nil
@@ -322,7 +321,7 @@ func Browsed(ctx context.Context, address string) {
 	}
 }
 
-// HasBrowser reports whether a context is one of WithBrowser.
+// HasBrowser reports whether ctx comes from WithBrowser.
 func HasBrowser(ctx context.Context) bool { return ctx.Value(opensKey{}) != nil }
 
 // WithChannel returns a context whose executions ask through c in addition to all other channels.

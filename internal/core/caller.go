@@ -21,13 +21,13 @@ func CallerOf(ctx context.Context) Caller {
 
 type pinKey struct{}
 
-// WithPin returns a context whose call of a tool is sent only over a connection on which the
-// server lists the tool with this pin, or does not list it. An empty pin allows any definition.
+// WithPin returns a context whose call is sent only over a connection where the server lists the tool with this pin,
+// or does not list it. An empty pin allows any definition.
 func WithPin(ctx context.Context, pin string) context.Context {
 	return context.WithValue(ctx, pinKey{}, pin)
 }
 
-// PinOf returns the pin that the tool of a call must have; empty if any will do.
+// PinOf returns the pin that the tool of a call must have, or "" if any is allowed.
 func PinOf(ctx context.Context) string {
 	pin, _ := ctx.Value(pinKey{}).(string)
 	return pin
@@ -35,13 +35,13 @@ func PinOf(ctx context.Context) string {
 
 type revisionKey struct{}
 
-// WithRevision returns a context whose calls reach only servers that are configured as they were at a
-// revision of the servers. 0 allows any.
+// WithRevision returns a context whose calls reach only servers whose configuration is that of a revision of the
+// servers. 0 allows any.
 func WithRevision(ctx context.Context, revision uint64) context.Context {
 	return context.WithValue(ctx, revisionKey{}, revision)
 }
 
-// RevisionOf returns the revision of WithRevision, or 0.
+// RevisionOf returns the revision set by WithRevision, or 0.
 func RevisionOf(ctx context.Context) uint64 {
 	revision, _ := ctx.Value(revisionKey{}).(uint64)
 	return revision

@@ -21,7 +21,7 @@ func (f Flag) String() string {
 // Changes selects what happens to a tool whose definition differs from the trusted one.
 type Changes string
 
-// What becomes of it, strictest first.
+// What happens to a changed tool, strictest first.
 const (
 	ChangesBlock Changes = "block" // it is hidden, and calls are refused
 	ChangesAsk   Changes = "ask"   // a person is asked about each call

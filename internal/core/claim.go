@@ -15,7 +15,7 @@ type Held interface {
 // Yielder extends Held for a transformation that takes turns with others.
 type Yielder interface {
 	Held
-	// Yield lets those go first that wait. The error is that of ctx.
+	// Yield lets waiting transformations go first. The error is that of ctx.
 	Yield(ctx context.Context) error
 }
 
@@ -35,8 +35,8 @@ type Claim struct {
 
 type claimKey struct{}
 
-// WithClaim returns a context with a new Claim, which holds for holder. A Claim that ctx has
-// already frees the new one when it is freed itself.
+// WithClaim returns a context with a new Claim, counted under holder. If ctx already has a Claim, freeing that one
+// also frees the new one.
 func WithClaim(ctx context.Context, holder string) (context.Context, *Claim) {
 	c := &Claim{holder: holder, parent: ClaimOf(ctx)}
 	return context.WithValue(ctx, claimKey{}, c), c
@@ -48,7 +48,7 @@ func ClaimOf(ctx context.Context) *Claim {
 	return c
 }
 
-// Holds reports whether the Claim holds anything.
+// Holds reports whether the Claim holds any memory.
 func (c *Claim) Holds() bool {
 	if c == nil {
 		return false
@@ -124,8 +124,7 @@ func (c *Claim) Transformed(n int64) {
 	free(work)
 }
 
-// Release gives back what the Claim holds for an answer that is not the last one of its call. The
-// Claim can hold something again.
+// Release gives back the memory of an answer that is not the last one of its call. The Claim can be used again.
 func (c *Claim) Release() {
 	if c == nil {
 		return
@@ -137,7 +136,7 @@ func (c *Claim) Release() {
 	free(work, value)
 }
 
-// Yield lets others transform first that wait for it. The error is that of ctx.
+// Yield lets waiting transformations go first. The error is that of ctx.
 func (c *Claim) Yield(ctx context.Context) error {
 	if c == nil {
 		return nil
@@ -202,9 +201,9 @@ func free(held ...Held) {
 
 // Memory bounds the memory for results of programs.
 type Memory interface {
-	// Receive waits until a result of n bytes can be received for claim.
+	// Receive waits until there is memory to receive a result of n bytes for claim.
 	Receive(ctx context.Context, claim *Claim, n int64) error
-	// Report waits until a result of n bytes can be made ready for the model.
+	// Report waits until there is memory to prepare a result of n bytes for the model.
 	Report(ctx context.Context, claim *Claim, n int64) error
 }
 

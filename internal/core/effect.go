@@ -3,7 +3,7 @@ package core
 // EffectKind says how far the effects of a tool or a call reach.
 type EffectKind uint8
 
-// The kinds of effects, mildest first.
+// Kinds of effects, mildest first.
 const (
 	EffectRead        EffectKind = iota // nothing changes
 	EffectWrite                         // something is made or changed

@@ -10,7 +10,7 @@ import (
 // Kind classifies errors. The set is closed and append-only.
 type Kind string
 
-// The kinds of errors.
+// Kinds of errors.
 const (
 	KindSyntax             Kind = "syntax"
 	KindType               Kind = "type"
@@ -45,7 +45,7 @@ type Error struct {
 	Err     error  `json:"-"`               // cause
 }
 
-// Errorf makes an Error of a kind.
+// Errorf returns an Error of a kind.
 func Errorf(kind Kind, op, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	cause := errors.Unwrap(err)
@@ -65,8 +65,8 @@ func Errorf(kind Kind, op, format string, args ...any) *Error {
 	return e
 }
 
-// LacksFiles reports whether the cause of err is that a process, or the machine, has too many files open.
-// The cause must be the system's own word: what a server or program says does not count.
+// LacksFiles reports whether err was caused by too many open files in the process or on the machine. The cause must
+// be an error of the system; what a server or program says does not count.
 func LacksFiles(err error) bool {
 	var errno interface {
 		error
@@ -88,8 +88,8 @@ const tooManyFiles = "too many open files"
 // moreFiles advises what to do when file descriptors run out.
 const moreFiles = "allow this process to open more files: ulimit -n 4096 in the shell that starts it, LimitNOFILE= for a service; or have it do less at once"
 
-// WithHint returns a copy of e that carries hint, unless the cause of e is that too many files are open: then
-// it says what to do about that.
+// WithHint returns a copy of e with hint. If the cause of e is that too many files are open, the hint is about that
+// instead.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	c := *e
 	c.Hint = fmt.Sprintf(format, args...)
@@ -99,7 +99,7 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 	return &c
 }
 
-// At returns a copy of e that names the server and tool it is about.
+// At returns a copy of e that names the server and tool.
 func (e *Error) At(server, tool string) *Error {
 	c := *e
 	c.Server, c.Tool = server, tool
@@ -113,7 +113,7 @@ func (e *Error) Error() string { return string(e.Kind) + ": " + e.Message }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// AsError returns err as an *Error; anything else becomes KindInternal.
+// AsError returns err as an *Error. Any other error becomes KindInternal.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil

@@ -60,13 +60,12 @@ type Event struct {
 	Body      json.RawMessage // what can be read with the key of the execution: code, arguments, messages
 }
 
-// Recorder keeps what happens.
+// Recorder writes the audit log.
 type Recorder interface {
-	// Record takes an event in. If durable, it returns when this one and all before it
-	// are on disk; else it does not wait, and they are at the latest when the next durable
-	// one is. The error says that the event cannot be recorded: what it is about must not
-	// happen then.
+	// Record writes an event. If durable, it returns when this event and all earlier ones are on disk. Otherwise it
+	// does not wait, and the event is on disk at the latest with the next durable one. An error means that the event
+	// cannot be recorded, and then what it announces must not happen.
 	Record(e Event, durable bool) *Error
-	// Digest names a text without telling it.
+	// Digest returns a digest of a text, which identifies it without revealing it.
 	Digest(text []byte) string
 }

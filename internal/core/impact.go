@@ -31,7 +31,7 @@ func (m *Impact) Add(o Impact) {
 	m.DataModified, m.Reversible = m.DataModified || o.DataModified, m.Reversible && o.Reversible
 }
 
-// listed returns m with lists that are not nil, so that JSON has [] for an empty one.
+// listed returns m with empty lists in place of nil ones, so that they are [] in JSON.
 func (m Impact) listed() *Impact {
 	for _, list := range []*[]string{&m.FilesAffected, &m.NetworksAccessed, &m.CommandsExecuted} {
 		*list = append([]string{}, *list...)
@@ -39,7 +39,7 @@ func (m Impact) listed() *Impact {
 	return &m
 }
 
-// Of returns an impact for a Question.
+// Of returns a copy of the impact for a Question.
 func (m Impact) Of() *Impact { return m.listed() }
 
 // text returns the impact as lines for a person.

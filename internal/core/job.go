@@ -10,7 +10,7 @@ import (
 // TaskStatus says how far a job is: one of the constants below, or the Status of its Outcome.
 type TaskStatus string
 
-// The states of a task that has not ended.
+// States of a job that has not ended.
 const (
 	TaskQueued  TaskStatus = "queued"
 	TaskRunning TaskStatus = "running"
@@ -35,7 +35,7 @@ type Job struct {
 	Credential Credential
 }
 
-// The kinds of jobs.
+// Kinds of jobs.
 const (
 	JobProgram = "program" // runs a program
 	JobTask    = "task"    // does what is said in words

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Unseen reports whether a character shows nothing by itself: those that Unicode calls default
-// ignorable, letters and symbols that are blank, and private ones.
+// Unseen reports whether a character is invisible: default ignorable in Unicode, a blank letter or symbol, or
+// private.
 func Unseen(r rune) bool {
 	switch {
 	case r < 0xad:
@@ -86,7 +86,7 @@ func (w *legibleWriter) line(line string) {
 	}
 }
 
-// shows reports whether a character is seen and is no other spelling of one that looks the same.
+// shows reports whether a character is visible and not just another spelling of one that looks the same.
 func shows(r rune) bool {
 	switch {
 	case !unicode.IsGraphic(r), unicode.IsSpace(r), r == unicode.ReplacementChar, Unseen(r):
@@ -162,8 +162,8 @@ const (
 	alikeSigns   = "‐‑‒⁃−⁄∕⧸․꞉∶＂＇－．／＠＼＿｜﹒﹣﹨﹫∖∣∼∗⁎"
 )
 
-// hasOtherLetters reports whether a line has a letter of another script than Latin that looks like
-// no Latin one, and so shows which script it is in.
+// hasOtherLetters reports whether a line has a letter of a script other than Latin that resembles no Latin letter,
+// and so reveals its script.
 func hasOtherLetters(line string) bool {
 	for _, r := range line {
 		if r >= utf8.RuneSelf && unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian) && unicode.IsLetter(r) && !strings.ContainsRune(alikeLetters, r) {

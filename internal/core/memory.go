@@ -9,8 +9,8 @@ import (
 // leastMemory bounds a program's memory limit from below, in bytes.
 const leastMemory = 8 << 20
 
-// ParseMemory reads a limit of memory as a request has it: 256MB, 1g, or bytes. Units are
-// powers of 1024. Its error is of kind invalid_arguments.
+// ParseMemory parses a memory limit of a request: 256MB, 1g, or bytes. Units are powers of 1024. Its error has kind
+// invalid_arguments.
 func ParseMemory(written string) (int64, *Error) {
 	digits := strings.IndexFunc(written, func(r rune) bool { return r < '0' || r > '9' })
 	if digits < 0 {

@@ -53,7 +53,7 @@ func Misspelt(name string, names []string) string {
 	return nearest
 }
 
-// fold drops what people get wrong: case, separators.
+// fold removes the differences that people overlook: case and separators.
 func fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {

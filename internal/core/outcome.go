@@ -5,7 +5,7 @@ import "encoding/json"
 // Status says how an execution ended. The set is closed and append-only.
 type Status string
 
-// The ways an execution ends.
+// Ways in which an execution ends.
 const (
 	StatusOK              Status = "ok"
 	StatusError           Status = "error"
@@ -47,7 +47,7 @@ type Outcome struct {
 	Trace        string `json:"-"` // the id of the trace that tells of it; the model has no use for it
 }
 
-// Success reports whether the execution ended with the status ok.
+// Success reports whether the status is ok.
 func (o Outcome) Success() bool { return o.Status == StatusOK }
 
 // SentCall describes a call with effects that was sent. Large arguments may be left out.
@@ -64,7 +64,7 @@ type Artifact struct {
 	Preview string `json:"preview,omitempty"`
 }
 
-// Stats account for one execution.
+// Stats counts what one execution used.
 type Stats struct {
 	DurationMS  float64        `json:"duration_ms"`
 	Sandbox     string         `json:"sandbox,omitempty"`

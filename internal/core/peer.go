@@ -12,8 +12,7 @@ type Peer struct {
 	ID       string // calls with the same one are made for the same client
 	Progress func(params json.RawMessage)
 	Log      func(params json.RawMessage)
-	// Forms and Pages say what a person there can be shown: forms to fill in, and addresses
-	// to open.
+	// Forms and Pages say what the client can show a person: forms to fill in, and addresses to open.
 	Forms, Pages bool
 	Samples      bool // whether the client has said that it takes questions for its model
 	// Ask sends an elicitation/create or sampling/createMessage request to the client and returns its result. It may
@@ -58,7 +57,7 @@ func (m *Missing) Error() string {
 
 type peerKey struct{}
 
-// WithPeer returns a context whose calls are made for p.
+// WithPeer returns a context whose calls can reach the client p.
 func WithPeer(ctx context.Context, p *Peer) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }

@@ -16,8 +16,8 @@ type Credential struct {
 // Permit bounds how long a principal may have something done. The zero Permit never ends.
 type Permit struct {
 	Credential Credential
-	// Check returns why it has ended, or nil. It is asked before each call is sent, so it must be
-	// cheap. Nil: it never ends.
+	// Check returns why the permit has ended, or nil. It is called before each call is sent, so it must be cheap. If
+	// Check itself is nil, the permit never ends.
 	Check func() *Error
 }
 
@@ -32,7 +32,7 @@ func (p Permit) Refused() *Error {
 // ErrRevoked matches, with errors.Is, the error of work that ended because the principal's permission ended.
 var ErrRevoked = errors.New("the token with which this was asked for does not count any more")
 
-// Revoked returns the error of what a Permit has ended.
+// Revoked returns the error for work whose Permit has ended.
 func Revoked() *Error {
 	return Errorf(KindPolicy, "run.permit", "%w", ErrRevoked).WithHint("what had been sent before is in the audit log; another token is needed to go on")
 }
@@ -52,8 +52,8 @@ func PermitOf(ctx context.Context) Permit {
 
 type finalCheckKey struct{}
 
-// WithFinalCheck returns a context whose calls are made only if check returns nil right before they are
-// sent. What was judged earlier may count no more, since a call can wait for its server to start.
+// WithFinalCheck returns a context whose calls are sent only if check returns nil right before. An earlier judgement
+// may be outdated, because a call can wait for its server to start.
 func WithFinalCheck(ctx context.Context, check func() *Error) context.Context {
 	return context.WithValue(ctx, finalCheckKey{}, check)
 }

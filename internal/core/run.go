@@ -10,7 +10,7 @@ import (
 // Language names a program's language.
 type Language string
 
-// The languages of programs.
+// Languages of programs.
 const (
 	TypeScript Language = "typescript"
 	JavaScript Language = "javascript"
@@ -36,18 +36,18 @@ type Request struct {
 	Limits              Limits // zero fields mean the configured ones
 	// ForceApproval requires approval before the program runs, even if the settings would approve it automatically.
 	ForceApproval bool
-	// AllowNetwork, unless it is nil, says whether the program may reach the network. true is
-	// refused where the settings give programs none.
+	// AllowNetwork says whether the program may access the network. nil leaves that to the settings. true is refused
+	// if the settings give programs no network.
 	AllowNetwork *bool
 	// FilesystemScope narrows the files that the program sees: FilesWorkspace, FilesReadOnly, FilesNone, or a folder
 	// such as ./workspace/reports. Empty means what the settings allow.
 	FilesystemScope string
 	// Private means that the reader of the Outcome did not write the code and must not learn personal data in it.
 	Private bool
-	// Only, unless it is nil, are the tools that the program may reach, in any spelling.
+	// Only limits the tools that the program may reach, in any spelling. nil means no limit.
 	Only []string
-	// Effects, unless it is nil, has the calls with effects of what was run for the same end before: to make one
-	// of them again needs a person.
+	// Effects holds the calls with effects that earlier programs of the same task made. Repeating one of them needs
+	// approval. It may be nil.
 	Effects *Effects
 	// Progress is called with the number of tool calls made so far. It may be nil, must not block and may be called
 	// from several goroutines.
@@ -61,8 +61,8 @@ const (
 	FilesNone      = "none"
 )
 
-// Limits bound one execution. A zero field means "not stated here": the
-// defaults of DefaultLimits apply, never "unlimited".
+// Limits bounds one execution. A zero field means "not stated here": the defaults of DefaultLimits apply, never
+// "unlimited".
 type Limits struct {
 	Timeout     time.Duration // active time; waiting for a person is not counted
 	Computing   time.Duration // of it, what the program itself may take: time in which it waits for tools or sleeps is not counted
@@ -84,7 +84,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Or returns l with its zero fields taken from d. A Timeout that is stated bounds Computing too, unless that is stated.
+// Or returns l with its zero fields taken from d. A stated Timeout also bounds Computing, unless that is stated too.
 func (l Limits) Or(d Limits) Limits {
 	l.Computing = or(or(l.Computing, l.Timeout), d.Computing)
 	l.Timeout = or(l.Timeout, d.Timeout)
@@ -99,7 +99,7 @@ func (l Limits) Or(d Limits) Limits {
 	return l
 }
 
-// Within returns l with its zero fields taken from most and no field above it.
+// Within returns l with its zero fields taken from most and no field above most's.
 func (l Limits) Within(most Limits) Limits {
 	l = l.Or(most)
 	l.Timeout = min(l.Timeout, most.Timeout)
@@ -139,8 +139,7 @@ type Program struct {
 type Parsed struct {
 	Known json.RawMessage // what only the interpreter knows, or why it could not be parsed
 	Tree  []byte          // the syntax tree, in the interpreter's own format
-	// Compiled waits until the interpreter has compiled the program, and gives what
-	// it says of that. It need not be called.
+	// Compiled waits until the interpreter has compiled the program, and returns its report. It need not be called.
 	Compiled func() (json.RawMessage, error)
 }
 

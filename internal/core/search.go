@@ -3,7 +3,7 @@ package core
 // Detail selects how much a search returns about each tool.
 type Detail string
 
-// The levels of detail of a search.
+// Levels of detail of a search.
 const (
 	DetailName        Detail = "name"
 	DetailDescription Detail = "description" // and the first sentence

@@ -15,7 +15,7 @@ type Spooled struct {
 	io.Closer
 }
 
-// The members of a result that can be spooled.
+// Members of a result that can be spooled.
 const (
 	SpooledStructured = "structuredContent"
 	SpooledText       = "text"
@@ -30,7 +30,7 @@ type SpooledPart struct {
 	Offset, Bytes int64
 }
 
-// Part reads a part as it was sent.
+// Part returns a reader of a part as it was sent.
 func (s *Spooled) Part(p SpooledPart) *io.SectionReader {
 	return io.NewSectionReader(s.ReaderAt, p.Offset, p.Bytes)
 }

@@ -29,8 +29,8 @@ type Task struct {
 // maxTaskID bounds the ID that a caller gives an agent task, in bytes.
 const maxTaskID = 64
 
-// CheckTaskID refuses an ID that a task cannot be given: it is up to 64 letters, digits, dots, hyphens and
-// underscores, and begins with a letter or a digit.
+// CheckTaskID returns an error unless id can be the ID of a task: up to 64 letters, digits, dots, hyphens and
+// underscores, beginning with a letter or digit.
 func CheckTaskID(id string) *Error {
 	plain := strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
 	if id == "" || len(id) > maxTaskID || !plain || strings.ContainsAny(id[:1], "._-") {
@@ -62,7 +62,7 @@ const (
 // PhaseQueue means that the task still waits in the queue.
 const PhaseQueue Phase = "queue"
 
-// Phases lists them.
+// Phases returns the phases in their order.
 func Phases() []Phase {
 	return []Phase{PhaseDiscover, PhaseDefine, PhaseWrite, PhaseRun, PhaseReport}
 }
@@ -100,7 +100,7 @@ type Offer struct {
 	Whole  bool   // it was named by its server, which has other tools, too
 }
 
-// States of a Made.
+// Results of a Made.
 const (
 	MadeUnknown = "it has left, and what came of it is not known"
 	MadeOK      = "it was made"
@@ -151,8 +151,8 @@ func (e *Effects) Leaves(m Made) (came func(err *Error)) {
 	}
 }
 
-// Before lists what other executions have made with a tool: exactly this call, and others of the tool that
-// have had, or may have had, an effect.
+// Before returns the earlier calls of other executions with the same tool: those with the same arguments, and others
+// that had, or may have had, an effect.
 func (e *Effects) Before(execution string, m Made) (same, similar []Made) {
 	for _, o := range e.List() {
 		switch {

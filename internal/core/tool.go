@@ -77,8 +77,8 @@ type Toolset struct {
 	refuse func(*Tool) *Error // why a tool of whole is not in it
 }
 
-// NewToolset indexes servers, which must be sorted by name and not change
-// any more. Where two spellings collide, the raw name wins, then the first.
+// NewToolset indexes servers, which must be sorted by name and must not change any more. If two spellings collide,
+// the raw name wins, then the first.
 func NewToolset(servers []*Server) *Toolset {
 	ts := &Toolset{Servers: servers, servers: map[string]*Server{}, tools: map[string]*Tool{}}
 	for _, spell := range []func(*Server) string{rawServer, tsServer, pyServer} {
@@ -142,8 +142,8 @@ func (ts *Toolset) Tool(name string) (*Tool, bool) {
 	return nil, false
 }
 
-// Meant lists the tools that a name means: one tool in any spelling of its full name, or all tools of a server in
-// any spelling of its name, also as "github.*". It is empty if nothing answers to the name.
+// Meant returns the tools that a name stands for: one tool in any spelling of its qualified name, or all tools of a
+// server in any spelling of its name, also as "github.*". It returns none for an unknown name.
 func (ts *Toolset) Meant(name string) []*Tool {
 	if t, ok := ts.Tool(name); ok {
 		return []*Tool{t}
@@ -158,9 +158,9 @@ func (ts *Toolset) Meant(name string) []*Tool {
 	return nil
 }
 
-// Named finds a tool in a category, or in all categories if it is empty. The name is one that Tool takes, or a tool's
-// own name in any spelling if only one tool has it. The error says which tools a name may mean, and is that of
-// NotFound if it can mean none.
+// Named finds a tool in a category, or in all categories if it is empty. name is one that Tool accepts, or a tool's
+// name without its server, in any spelling, if only one tool has it. The error lists the candidates of an ambiguous
+// name. For an unknown name it is that of NotFound.
 func (ts *Toolset) Named(name, category string) (*Tool, *Error) {
 	if t, ok := ts.Tool(name); ok {
 		if !t.inCategory(category) {
@@ -189,12 +189,12 @@ func (ts *Toolset) Named(name, category string) (*Tool, *Error) {
 		WithHint("name it with its server: %s", strings.Join(names, ", "))
 }
 
-// inCategory reports whether t is in a category, in any spelling; every tool is in the category "".
+// inCategory reports whether t is in a category, in any spelling. Every tool is in the category "".
 func (t *Tool) inCategory(category string) bool {
 	return category == "" || fold(t.Category) == fold(category)
 }
 
-// RegistryOnly reports whether only a definition of t is known, without a server that could be called.
+// RegistryOnly reports whether t has only a definition and no server that could be called.
 func (ts *Toolset) RegistryOnly(t *Tool) bool {
 	s, ok := ts.servers[t.Server]
 	return ok && s.Name == t.Server && s.Static
@@ -206,7 +206,7 @@ func (ts *Toolset) NoServerFor(t *Tool) *Error {
 		WithHint("add the server %q to .mcp.json, or put the name of a configured server into the definition's member \"server\"", t.Server).At(t.Server, t.Name)
 }
 
-// Exact finds a tool by the raw names of its server and of its own.
+// Exact finds a tool by the raw names of its server and its own.
 func (ts *Toolset) Exact(server, tool string) (*Tool, bool) {
 	if t, ok := ts.tools[server+"__"+tool]; ok && t.Server == server && t.Name == tool {
 		return t, true
@@ -240,7 +240,7 @@ func (ts *Toolset) Without(refuse func(*Tool) *Error) *Toolset {
 	return part
 }
 
-// Hides reports whether a tool was taken out of ts.
+// Hides reports whether a tool was removed from ts.
 func (ts *Toolset) Hides(t *Tool) bool {
 	return ts.whole != nil && (ts.refuse(t) != nil || ts.whole.Hides(t))
 }
@@ -277,7 +277,7 @@ func (ts *Toolset) Whole() *Toolset {
 	return ts
 }
 
-// On finds a tool by any spelling of its own name on this server.
+// On finds a tool of this server by any spelling of its name.
 func (s *Server) On(name string) (*Tool, bool) {
 	for _, spell := range []func(*Tool) string{
 		func(t *Tool) string { return t.Name },
@@ -293,8 +293,8 @@ func (s *Server) On(name string) (*Tool, bool) {
 	return s.acronymed(name)
 }
 
-// acronymed finds a tool by its identifier in TypeScript with acronyms in the other spelling: executeSQL is
-// executeSql, if no other tool of the server can be meant.
+// acronymed finds a tool by its TypeScript identifier with acronyms in the other spelling: executeSQL for executeSql.
+// It finds none if another tool could be meant.
 func (s *Server) acronymed(name string) (*Tool, bool) {
 	var found *Tool
 	for _, t := range s.Tools {
@@ -365,7 +365,7 @@ func (ts *Toolset) NotFound(name string) *Error {
 	return e.WithHint("search_tools finds tools by what they do")
 }
 
-// Near lists at most n qualified names that resemble name, best first.
+// Near returns at most n qualified names that resemble name, best first.
 func (ts *Toolset) Near(name string, n int) []string {
 	var names []string
 	for _, s := range ts.Servers {

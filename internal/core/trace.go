@@ -74,7 +74,7 @@ func TraceOf(ctx context.Context) Trace {
 // Step names a timed step of an execution.
 type Step string
 
-// The steps. A StepExecution is around all others.
+// Steps. StepExecution contains all others.
 const (
 	StepExecution Step = "execution"
 	StepGate      Step = "gate"     // whether the program may run

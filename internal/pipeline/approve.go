@@ -208,8 +208,8 @@ func (x *execution) aboutCall(rule string, t *core.Tool, c core.Call, d policy.D
 	return q
 }
 
-// unchanged refuses a call if anything is no longer as it was when a person was asked. The server
-// is listed again for that.
+// unchanged refuses a call if anything has changed since a person was asked about it. It lists the server again to
+// find out.
 func (x *execution) unchanged(ctx context.Context, t *core.Tool, c core.Call) *core.Error {
 	now, refused := t, (*core.Error)(nil)
 	if x.exact == nil || x.exact.Method == "" { // else it stands for a method, which has no definition

@@ -64,11 +64,11 @@ func missesTool(err error) bool {
 	return errors.As(err, &missing)
 }
 
-// noSuch finds the name in what the gate says of one that is not known.
+// noSuch extracts the unknown name from a checker's error.
 var noSuch = regexp.MustCompile(`there is no (?:server|tool) ("(?:[^"\\]|\\.)*")`)
 
-// explained returns an error about a tool, or a name, that is not known. If it is that of a server that is
-// configured, the error says why its tools are not known.
+// explained explains an error about an unknown tool or name. If the name belongs to a configured server, the error
+// says why its tools are unknown.
 func (p *Pipeline) explained(e *core.Error) *core.Error {
 	if e == nil {
 		return e
@@ -105,7 +105,7 @@ func (p *Pipeline) explainedNames(e *core.Error, names []string) *core.Error {
 	return e
 }
 
-// plain returns a name without what its spellings differ in.
+// plain returns a name without the characters in which its spellings differ.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {

@@ -34,7 +34,7 @@ func (t *theirs) key(a core.Asked) [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// count counts a question, or says why it does not reach the client.
+// count counts a question, or returns why it must not reach the client.
 func (t *theirs) count(a core.Asked) *core.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,7 +56,7 @@ func (t *theirs) count(a core.Asked) *core.Error {
 	return nil
 }
 
-// firstRefused reports whether no question of the server was refused before in the execution.
+// firstRefused reports whether this is the first refused question of the server in the execution.
 func (t *theirs) firstRefused(server string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -30,7 +30,7 @@ type asker struct{ principal, server string }
 // askerCounts counts an asker's questions within the current minute and hour.
 type askerCounts struct{ minute, hour span }
 
-// span counts from a time on.
+// span counts questions since a time.
 type span struct {
 	since time.Time
 	asked int
@@ -44,7 +44,7 @@ func (s *span) in(length time.Duration, now time.Time) int {
 	return s.asked
 }
 
-// count counts a question, or returns why it may not be asked. questions is approval.questions.
+// count counts a question, or returns why it may not be asked. questions is the setting approval.questions.
 func (s *asking) count(principal, server string, questions int, now time.Time) (refusal string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *asking) of(a asker, now time.Time) *askerCounts {
 	return c
 }
 
-// forget makes room: for what counts no more, or else for anything.
+// forget drops expired counts, or any count if none has expired.
 func (s *asking) forget(now time.Time) {
 	for a, c := range s.askers {
 		if now.Sub(c.hour.since) >= time.Hour || len(s.askers) >= maxAskers {

@@ -47,7 +47,7 @@ func (x *execution) commanding(box sandbox.Sandbox) {
 	x.commands.to = to
 }
 
-// exec starts a command for the program. Everything that keeps it from that is recorded.
+// exec starts a command for the program. A refusal is recorded.
 func (c *commands) exec(ctx context.Context, raw json.RawMessage) (any, error) {
 	var r execRequest
 	if err := json.Unmarshal(raw, &r); err != nil || r.Command == nil {

@@ -60,7 +60,7 @@ func (x *execution) around(document json.RawMessage, f func([]byte) ([]byte, err
 	return relay.Around(document, f)
 }
 
-// Passable reports whether the policy lets a method of a server be used, named as in Passed.
+// Passable reports whether the policy allows an MCP method of a server, which is named as in Passed.
 func (p *Pipeline) Passable(server, tool string) bool {
 	_, ok := p.Policy.Toolset(method(server, tool)).Exact(server, tool)
 	return ok

@@ -15,9 +15,8 @@ import (
 	"retort/internal/policy"
 )
 
-// rehearse runs a program without its effects: calls that only read are made, the
-// others are recorded. The request is answered with what was recorded; if a person
-// then approves exactly that, the program runs.
+// rehearse runs a program without its effects: calls that only read are made, the others are recorded. The request is
+// answered with the recorded calls. If a person approves exactly these, the program runs.
 func (p *Pipeline) rehearse(ctx context.Context, req core.Request, f *flight) core.Outcome {
 	recorded := &plan{rehearsal: true, touched: map[string]bool{}, mask: func(raw json.RawMessage) json.RawMessage { return raw }}
 	o := p.perform(ctx, req, f, recorded)

@@ -59,7 +59,7 @@ func badEncoding(encoding string) error {
 	return core.Errorf(core.KindInvalidArguments, "workspace", "there is no encoding %q", encoding).WithHint("utf8 or base64")
 }
 
-// within does something with a path in the workspace of a session.
+// within applies do to a path in a session's workspace.
 func (p *Pipeline) within(session, name string, use policy.FileUse, do func(w *workspace.Workspace, path string) error) error {
 	path, err := workspace.Path(name)
 	if err != nil {

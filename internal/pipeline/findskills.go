@@ -11,7 +11,7 @@ import (
 // maxFoundSkills bounds the skills in the answer of a search for tools.
 const maxFoundSkills = 3
 
-// findSkills finds the skills that fit a search for tools.
+// findSkills returns the skills that match a search for tools.
 func (p *Pipeline) findSkills(q core.Query) []core.FoundSkill {
 	var found []core.FoundSkill
 	for _, s := range p.rankSkills(q.Text, maxFoundSkills) {

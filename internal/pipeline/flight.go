@@ -58,8 +58,7 @@ type flight struct {
 // together.
 const together = 20 * time.Millisecond
 
-// fly makes an execution, on a context of its own, and follows it. what and body are
-// recorded of the request.
+// fly starts an execution with its own context and follows it. what and body are recorded with the request.
 func (p *Pipeline) fly(ctx context.Context, req core.Request, what map[string]any, body asked, execute func(context.Context, *flight) core.Outcome) core.Outcome {
 	id := req.ID
 	if refused := p.Policy.Refused(); refused != nil {
@@ -96,7 +95,7 @@ func (p *Pipeline) fly(ctx context.Context, req core.Request, what map[string]an
 	return p.follow(ctx, f, p.Approvals.Wait, stop)
 }
 
-// Permitted returns a context whose Permit also ends when the policy allows the principal nothing any more.
+// Permitted returns a context whose Permit also ends when the policy no longer allows the principal anything.
 func (p *Pipeline) Permitted(ctx context.Context) context.Context {
 	permit, policy := core.PermitOf(ctx), p.Policy
 	return core.WithPermit(ctx, core.Permit{Credential: permit.Credential, Check: func() *core.Error {
@@ -190,7 +189,7 @@ func (p *Pipeline) follow(ctx context.Context, f *flight, patience time.Duration
 	}
 }
 
-// wait waits for a while, or until ctx ends. It reports false if the flight ended.
+// wait waits for patience or until ctx ends. It returns false if the execution has ended.
 func (f *flight) wait(ctx context.Context, patience time.Duration) bool {
 	timer := time.NewTimer(max(patience, together))
 	defer timer.Stop()
@@ -263,8 +262,8 @@ func (f *flight) left() bool {
 	return f.channel == nil
 }
 
-// asking answers for an execution that waits for a person: with its dry run, if that
-// was not told yet.
+// asking returns the Outcome of an execution that waits for a person, including its dry run if that was not returned
+// yet.
 func (p *Pipeline) asking(f *flight, dry *core.Outcome, waiting []core.Approval) core.Outcome {
 	if dry != nil {
 		return p.proposed(f, *dry, waiting)
@@ -272,8 +271,8 @@ func (p *Pipeline) asking(f *flight, dry *core.Outcome, waiting []core.Approval)
 	return p.pending(f, waiting)
 }
 
-// detach lets an execution go on without the request. If what it does can't be noted,
-// it is cancelled, and has ended.
+// detach lets an execution continue without its request. If its calls cannot be noted on disk, it is cancelled and
+// has ended.
 func (p *Pipeline) detach(f *flight) error {
 	if err := f.journal.Keep(); err != nil {
 		f.cancel(nil)
@@ -316,7 +315,7 @@ func (p *Pipeline) pending(f *flight, waiting []core.Approval) core.Outcome {
 	return o
 }
 
-// land hands an Outcome out, once it is there.
+// land forgets an execution that has ended, with its journal, and returns its Outcome.
 func (s *Flights) land(f *flight) core.Outcome {
 	s.mu.Lock()
 	delete(s.flying, f.id)
@@ -416,8 +415,7 @@ func (p *Pipeline) lost(id string) core.Outcome {
 		WithHint("look at what is there before anything is done again; nothing was repeated")}
 }
 
-// Running counts the executions of a principal that have not ended, those that wait for a
-// person too.
+// Running counts a principal's executions that have not ended, including those that wait for a person.
 func (s *Flights) Running(principal string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -45,7 +45,7 @@ func (p privacy) Restore(server string, arguments json.RawMessage) (json.RawMess
 	return restored, redact.Rule(server, crossings), nil
 }
 
-// hide gives an execution its screen, and the program tokens for what it names itself.
+// hide opens the execution's privacy session and puts tokens in place of personal data in the program.
 func (x *execution) hide() (err error) {
 	x.code = x.req.Code
 	if x.screen, err = x.pipeline.screened(x.req.Session); err != nil || x.screen == nil {
@@ -122,7 +122,7 @@ func (x *execution) tokenized(before, now core.Outcome) bool {
 		x.screen.HasTokens(now.Result) || x.screen.HasTokens([]byte(now.Output))
 }
 
-// helpers compute on values for programs that see their tokens.
+// helpers returns functions that compute on values for programs that see their tokens.
 func (x *execution) helpers() map[string]relay.Function {
 	type arguments struct {
 		Token  string   `json:"token"`
@@ -191,8 +191,8 @@ func (p *Pipeline) screened(session string) (*redact.Session, error) {
 	return p.Privacy.Session(redact.SessionName(p.Policy.Principal(), session))
 }
 
-// Restore shows a person the values behind the tokens in a text. The answer to the model
-// has them only if the settings say so.
+// Restore shows a person the values behind the tokens in a text. The answer to the model contains them only if the
+// settings allow it.
 func (p *Pipeline) Restore(ctx context.Context, req core.Request, text string) core.Outcome {
 	p, req = p.forNewExecution(), p.complete(req)
 	return p.fly(ctx, req, map[string]any{"restore_pii": true}, asked{Arguments: bodyOf(map[string]string{"text": text})}, func(ctx context.Context, f *flight) core.Outcome {

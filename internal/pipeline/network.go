@@ -13,8 +13,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// connect gives a program that is about to run its network, and gives the Host that it runs
-// with. What it opens is closed by end, which must be called.
+// connect opens the network for a program that is about to run and returns the Host it runs with. end must be called
+// to close what was opened.
 func (x *execution) connect() (host sandbox.Host, end func()) {
 	network := x.reachable()
 	host = &arriving{execution: x, host: x.host}
@@ -29,8 +29,8 @@ func (x *execution) connect() (host sandbox.Host, end func()) {
 	return proxying{host, x.network}, x.network.Close
 }
 
-// proxied reports whether a program that is to run reaches its network over connections of its
-// own. JavaScript has fetch, which is a call.
+// proxied reports whether a program makes network connections of its own. JavaScript does not: it has fetch, which is
+// a call.
 func (x *execution) proxied(v *check.Verdict) bool {
 	return !x.reachable().Closed() && v.Program.Language == core.Python && v.Risk.Reaches()
 }
@@ -72,7 +72,7 @@ func (x *execution) reaching() map[string]relay.Function {
 	return own
 }
 
-// unreached refuses a request where no network is open.
+// unreached refuses a network request if no network is open.
 func (x *execution) unreached(raw json.RawMessage) *core.Error {
 	var r egress.Request
 	_ = json.Unmarshal(raw, &r) // what is no address has no host

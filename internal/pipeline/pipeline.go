@@ -33,7 +33,7 @@ type Tools interface {
 	Toolset() *core.Toolset
 	// Pending returns the servers that have not listed their tools.
 	Pending() []string
-	// Wait waits for those, at most for patience.
+	// Wait waits, at most for patience, for the servers that have not listed their tools.
 	Wait(ctx context.Context, patience time.Duration)
 	// Down returns the configured server that a name means, and why none of its tools are known.
 	Down(name string) (server string, why *core.Error)
@@ -48,12 +48,12 @@ type Tools interface {
 
 // Learner learns the types of answers that tools do not declare.
 type Learner interface {
-	// Learn takes in an answer as a program got it. It does not wait. Private says of a
-	// key of an object that it is personal; nil says it of none.
+	// Learn learns from an answer as a program got it. It does not block. private reports whether a key of an object
+	// is personal; if nil, no key is.
 	Learn(t *core.Tool, answer json.RawMessage, private func(key string) bool)
 }
 
-// Secrets takes registered secrets out of a text, or of JSON, which stays JSON.
+// Secrets masks registered secrets in a text, or in JSON, which stays JSON.
 type Secrets interface {
 	Mask(text []byte) []byte
 }
@@ -63,21 +63,22 @@ type Searcher interface {
 	Search(ctx context.Context, q search.Query) (search.Answer, error)
 }
 
-// Gate decides whether a program may run and makes it runnable.
+// Gate checks whether a program may run and prepares it for running.
 type Gate interface {
 	Check(ctx context.Context, req core.Request, tools *core.Toolset, skills source.Library) (check.Verdict, *core.Error)
-	// Examine checks a skill that is not saved yet.
+	// Examine checks a skill that has not been saved yet.
 	Examine(ctx context.Context, skill core.Skill, tools *core.Toolset, others source.Library) (check.Examined, *core.Error)
 }
 
-// Sandboxes makes a sandbox of the backend named, or of the configured one.
+// Sandboxes creates a sandbox of the named backend, or of the configured one.
 type Sandboxes interface {
 	// Able returns why Prepare would fail, as far as that is known beforehand.
 	Able(backend string, s sandbox.Spec) *core.Error
 	Prepare(ctx context.Context, backend string, s sandbox.Spec) (sandbox.Sandbox, error)
 }
 
-// Pipeline executes programs. All fields but Logins, Routing, Secrets, Privacy, Network, Learner, Recorder, Watch, Tracer and Describer are needed.
+// Pipeline executes programs. All fields are required except Logins, Routing, Secrets, Privacy, Network, Learner,
+// Recorder, Watch, Tracer and Describer.
 type Pipeline struct {
 	Tools      Tools
 	Searcher   Searcher
@@ -93,7 +94,7 @@ type Pipeline struct {
 	States     *workspace.States
 	Limits     core.Limits // the most that a request can have
 	MaxTokens  int         // of an Outcome's result and output
-	// DefinitionTokens bounds the definition of one tool towards a model; 4,000 if it is 0.
+	// DefinitionTokens bounds the definition of one tool that a model sees, in tokens. 0 means 4,000.
 	DefinitionTokens int
 	Runtime          string // for TypeScript and JavaScript
 	Routing          Routing
@@ -109,7 +110,7 @@ type Pipeline struct {
 	// Stub renders a tool's description for a model with the project's template. If nil, the description is used as
 	// generated.
 	Stub func(lang core.Language, t *core.Tool, name, definition string, full bool) string
-	// Recorder keeps what happens; nil: nothing is recorded.
+	// Recorder writes the audit log. If nil, nothing is recorded.
 	Recorder core.Recorder
 	// Watch detects anomalies. If nil, nothing is checked.
 	Watch Watch
@@ -119,9 +120,9 @@ type Pipeline struct {
 	Describer Describer
 	// Memory bounds the memory for results. If nil, results are not counted.
 	Memory core.Memory
-	// RestoreToModel lets a person give the model the values behind tokens.
+	// RestoreToModel allows a person to show the model the values behind tokens.
 	RestoreToModel bool
-	// ShowInForms lets the forms of clients have the values that restore_pii shows.
+	// ShowInForms allows clients' forms to contain the values that restore_pii shows.
 	ShowInForms bool
 }
 
@@ -131,8 +132,8 @@ const patience = 10 * time.Second
 // Toolset returns the tools that the policy shows. Searching, describing, checking and calling all use it.
 func (p *Pipeline) Toolset() *core.Toolset { return p.Policy.Toolset(p.Tools.Toolset()) }
 
-// forNewExecution returns the pipeline for an execution that begins now: what the policy allows it later can only
-// become less.
+// forNewExecution returns the pipeline for an execution that begins now. Later policy changes can only take
+// permissions away from it.
 func (p *Pipeline) forNewExecution() *Pipeline {
 	lane := *p
 	lane.Policy = p.Policy.Begin()
@@ -156,7 +157,7 @@ func (p *Pipeline) Execute(ctx context.Context, req core.Request) core.Outcome {
 	})
 }
 
-// tooLong refuses a request for more time than there is.
+// tooLong refuses a request for more time than is available.
 func tooLong(asks, most time.Duration) *core.Error {
 	return core.Errorf(core.KindInvalidArguments, "pipeline", "timeout_ms: %d is more than the maximum of %d", asks.Milliseconds(), most.Milliseconds()).
 		WithHint("ask for at most %d, or for nothing; the setting maxExecutionTime raises the maximum", most.Milliseconds())
@@ -246,8 +247,7 @@ func (x *execution) judge(ctx context.Context, req core.Request) (check.Verdict,
 	return verdict, refusal
 }
 
-// Call makes one call without a program, through the same relay. It waits for a
-// person as Execute does.
+// Call makes one call without a program, through the same relay. Like Execute, it may wait for a person.
 func (p *Pipeline) Call(ctx context.Context, req core.Request, name string, arguments json.RawMessage) core.Outcome {
 	p, req = p.forNewExecution(), p.complete(req)
 	what := map[string]any{"direct": true}
@@ -294,7 +294,7 @@ func (p *Pipeline) claiming(ctx context.Context, req core.Request) (_ context.Co
 	return core.WithMemory(ctx, p.Memory), claim.Free
 }
 
-// admit waits until a result of n bytes can be made ready for the model.
+// admit waits until there is memory to prepare a result of n bytes for the model.
 func (p *Pipeline) admit(ctx context.Context, n int) error {
 	if p.Memory == nil {
 		return nil
@@ -404,7 +404,7 @@ func (x *execution) seesMore(ctx context.Context) bool {
 	return true
 }
 
-// see makes tools those that the execution can see and call.
+// see sets the tools that the execution can see and call.
 func (x *execution) see(tools *core.Toolset) {
 	x.tools = tools
 	x.host, x.tally = x.pipeline.Relay.Open(x.relaying(tools))
@@ -465,7 +465,7 @@ func (p *Pipeline) complete(req core.Request) core.Request {
 	return req
 }
 
-// LanguageOf returns the language that a request names, or that its program is in by its syntax.
+// LanguageOf returns the language that a request names, or else the one its program is written in.
 func LanguageOf(req core.Request) core.Language {
 	if req.Language == "" {
 		return source.Recognize(req.Code).Language

@@ -17,8 +17,8 @@ type reach struct {
 	now *egress.Network
 }
 
-// network returns the part of the network that the policy in force allows now. It is the same one until the
-// policy changes. Rules that cannot be read allow nothing.
+// network returns the part of the network that the policy in force allows. The value stays the same until the policy
+// changes. Invalid rules allow nothing.
 func (r *reach) network() *egress.Network {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +39,7 @@ func narrowedNetwork(whole *egress.Network, view *policy.View) *egress.Network {
 	return n
 }
 
-// NarrowNetwork returns the part of a Network that the levels of a principal allow. Its errors are of kind
+// NarrowNetwork returns the part of a Network that a principal's levels allow. Its errors have kind
 // invalid_arguments.
 func NarrowNetwork(whole *egress.Network, view *policy.View) (*egress.Network, error) {
 	var scopes []egress.Scope

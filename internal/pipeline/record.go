@@ -17,7 +17,7 @@ import (
 	"retort/internal/privacy/redact"
 )
 
-// noted records something that belongs to no execution.
+// noted records an event outside of any execution.
 func (p *Pipeline) noted(kind core.EventKind, session, status string, facts map[string]any, body asked) *core.Error {
 	if p.Recorder == nil {
 		return nil
@@ -81,7 +81,7 @@ func (p *Pipeline) begin(req core.Request, what map[string]any, body asked) *rec
 	return r
 }
 
-// ready waits until the first entry is made, and says why it could not be.
+// ready waits until the first entry is written, and returns the error if that failed.
 func (r *record) ready() *core.Error {
 	<-r.begun
 	return r.refused
@@ -194,7 +194,7 @@ type said struct {
 // completely, because personal data might not be recognized in a part.
 const maxOutput = 64 << 10
 
-// verdict records what the gate said.
+// verdict records the result of checking the program.
 func (r *record) verdict(v check.Verdict, refusal *core.Error) *core.Error {
 	if r.to == nil {
 		return nil
@@ -225,7 +225,7 @@ func (r *record) verdict(v check.Verdict, refusal *core.Error) *core.Error {
 	return r.add(e, false)
 }
 
-// automatic records that the settings approve a program without a person.
+// automatic records that the settings approved a program automatically.
 func (r *record) automatic(risk rules.Risk) *core.Error {
 	e := r.event(core.EventDecision)
 	e.Status, e.Risk = "automatic", &risk.Score
@@ -276,7 +276,7 @@ func (r *record) call(t *core.Tool, c core.Call, d policy.Decision) (came func(c
 	return func(result core.Result, err error) { _ = r.add(r.answered(answer, start, result, err), false) }, nil
 }
 
-// answered adds to an entry what came back.
+// answered adds the answer to an entry.
 func (r *record) answered(e core.Event, start time.Time, result core.Result, err error) core.Event {
 	e.Duration, e.Status = time.Since(start), "ok"
 	if err != nil {
@@ -309,14 +309,14 @@ func (r *record) saw(found redact.Counts) {
 	}
 }
 
-// sawPersonal reports whether anything in what the servers answered was personal.
+// sawPersonal reports whether answers of servers contained personal data.
 func (r *record) sawPersonal() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.personal) > 0
 }
 
-// refusal records a call that did not leave.
+// refusal records a call that was refused.
 func (r *record) refusal(c core.Call, err *core.Error) {
 	r.mu.Lock()
 	r.refusals++
@@ -334,7 +334,7 @@ func (r *record) refusal(c core.Call, err *core.Error) {
 	_ = r.add(e, false)
 }
 
-// end records how an execution ended. It is durable, with all before it, when end returns.
+// end records the end of an execution. When it returns, all entries of the execution are durable.
 func (r *record) end(o core.Outcome) core.Outcome {
 	if r.to == nil {
 		return o
@@ -389,7 +389,7 @@ func (r *record) ended(o core.Outcome) core.Event {
 	return e
 }
 
-// reveal records that values are shown, before they are.
+// reveal records, before it happens, that values are shown.
 func (r *record) reveal(toModel bool, text string) *core.Error {
 	e := r.event(core.EventReveal)
 	e.Status, e.Facts = "person", map[string]any{"personal": categories(text)}
@@ -402,7 +402,7 @@ func (r *record) reveal(toModel bool, text string) *core.Error {
 
 var tokens = regexp.MustCompile(`\[([A-Z][A-Z0-9_]*)_[0-9]+\]`)
 
-// categories count the tokens of each type in a text.
+// categories counts the tokens of each type in a text.
 func categories(text string) map[string]int {
 	found := map[string]int{}
 	for _, m := range tokens.FindAllStringSubmatch(text, -1) {
@@ -411,7 +411,7 @@ func categories(text string) map[string]int {
 	return found
 }
 
-// skill records that one was saved.
+// skill records that a skill was saved.
 func (r *record) skill(name, version string) *core.Error {
 	e := r.event(core.EventSkill)
 	e.Status, e.Facts = "saved", map[string]any{"skill": name, "version": version}

@@ -105,10 +105,9 @@ func commentOf(lang core.Language) string {
 	return "//"
 }
 
-// Describe gives the typed definitions of tools, by any spelling of their
-// names, or by their own names where only one tool of the category has it. An empty category means all. Names that
-// nothing answers to are an error that names near matches, unless others were found: then they are definitions that
-// say so.
+// Describe returns the typed definitions of tools. names may be in any spelling, and may omit the server if only one
+// tool of the category has the name. An empty category means all. Unknown names are an error that suggests similar
+// ones. If other names were found, each unknown name instead gets a definition that says so.
 func (p *Pipeline) Describe(ctx context.Context, names []string, category string, lang core.Language) ([]core.Definition, error) {
 	if len(names) == 0 {
 		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.describe", "no tool is named").WithHint("give name or names, as found by search_tools")
@@ -207,7 +206,7 @@ func wrappers(x *execution) workspace.Folder {
 	}
 }
 
-// searchTools answers a program, in its own language.
+// searchTools answers a program's search, in its own language.
 func (x *execution) searchTools(ctx context.Context, raw json.RawMessage) (any, error) {
 	var a struct {
 		Query    string      `json:"query"`
@@ -235,7 +234,7 @@ func (x *execution) searchTools(ctx context.Context, raw json.RawMessage) (any, 
 	return found.Tools, nil
 }
 
-// wholeFile puts the tool's file in the place of its signature, unless it has more tokens than a definition may have. A
+// wholeFile replaces a tool's signature by its file, unless the file has more tokens than a definition may have. A
 // program reads it in the sandbox, where it costs no tokens.
 func (x *execution) wholeFile(tools *core.Toolset, f *core.FoundTool) {
 	t, ok := tools.Exact(f.Server, f.Tool)

@@ -15,7 +15,7 @@ import (
 	"retort/internal/skills"
 )
 
-// maxSkillWrites bounds how often one program may write skills: each one is checked like a program.
+// maxSkillWrites bounds how often one program may write skills, because each one is checked like a program.
 const maxSkillWrites = 20
 
 // skillFiles handles the files below skills/ that a program writes. Each is saved as a skill, with the checks of
@@ -207,7 +207,7 @@ func (s *skillFiles) keep(draft skills.Draft, old *skills.Skill) *core.Error {
 	return nil
 }
 
-// draftOf returns a skill that has passed the gate as it is saved.
+// draftOf returns the draft to save for a skill that passed its check.
 func draftOf(skill core.Skill, d core.SkillDraft, examined check.Examined, tools *core.Toolset) skills.Draft {
 	draft := skills.Draft{Skill: skill, Document: skills.Document{Description: d.Description, Tags: d.Tags, Triggers: d.Triggers, Tools: map[string]string{}}}
 	if d.ForUser {

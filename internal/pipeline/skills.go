@@ -40,8 +40,8 @@ const (
 	pinSize        = 12   // hexadecimal digits
 )
 
-// SaveSkill saves a skill that passes the gate as a program that imports it would.
-// The result of the Outcome is a core.SavedSkill. It waits for a person as Execute does.
+// SaveSkill saves a skill if it passes the same check as a program that imports it. The Outcome's result is a
+// core.SavedSkill. Like Execute, it may wait for a person.
 func (p *Pipeline) SaveSkill(ctx context.Context, req core.Request, d core.SkillDraft) core.Outcome {
 	p, req = p.forNewExecution(), p.complete(req)
 	if req.Guessed = d.Language == ""; req.Guessed {
@@ -110,7 +110,7 @@ func (p *Pipeline) saveSkill(ctx context.Context, req core.Request, f *flight, d
 	return answer, nil
 }
 
-// saveInstructions saves a skill without code: a text that models read.
+// saveInstructions saves a skill without code: a text for models to read.
 func (p *Pipeline) saveInstructions(ctx context.Context, req core.Request, f *flight, d core.SkillDraft) (core.SavedSkill, *core.Error) {
 	if refused := p.foreign(core.Skill{Code: d.Instructions + "\n" + d.Description}); refused != nil {
 		return core.SavedSkill{}, refused
@@ -150,7 +150,7 @@ func (p *Pipeline) foreign(s core.Skill) *core.Error {
 	return nil
 }
 
-// drafted completes a draft and makes a skill of it.
+// drafted completes a draft and returns its skill.
 func (p *Pipeline) drafted(d *core.SkillDraft) (core.Skill, *core.Error) {
 	d.Name = strings.ReplaceAll(d.Name, "_", "-")
 	if refused := core.ValidSkillName(d.Name); refused != nil {
@@ -328,7 +328,7 @@ func (p *Pipeline) LoadSkill(name, version, session string) (core.LoadedSkill, *
 	return l, nil
 }
 
-// loadSkill answers a program.
+// loadSkill answers a program's load_skill.
 func (p *Pipeline) loadSkill(x *execution, raw json.RawMessage) (any, error) {
 	var a struct{ Name, Version string }
 	if err := json.Unmarshal(raw, &a); err != nil {
@@ -417,7 +417,7 @@ func (p *Pipeline) drift(s skills.Skill) []string {
 	return said
 }
 
-// outdated notes which skills of a program were saved for other tools.
+// outdated adds warnings about skills that were saved for other versions of the tools.
 func (x *execution) outdated() {
 	for _, used := range x.skills {
 		s, refused := x.pipeline.Skills.Get(used.Name, "")
@@ -430,8 +430,8 @@ func (x *execution) outdated() {
 	}
 }
 
-// skillFolder returns the folder skills/ as an execution sees it. A file skills/NAME.ts or NAME.py is the code of the
-// skill NAME, too. What a program writes there is saved as a skill.
+// skillFolder returns the folder skills/ as an execution sees it. A file skills/NAME.ts or NAME.py also contains the
+// code of the skill NAME. What a program writes there is saved as a skill.
 func (x *execution) skillFolder() workspace.Folder {
 	source := func(s skills.Skill) string { return strings.TrimPrefix(s.File(), "skills/"+s.Name+"/") }
 	written := &skillFiles{x: x, begun: map[string]string{}, saved: map[string]bool{}}

@@ -21,11 +21,11 @@ import (
 type Describer interface {
 	// Name names the model that would describe a result for this context, or returns "".
 	Name(ctx context.Context) string
-	// Describe returns a sentence about data, which has no personal values and no secrets any more.
+	// Describe returns a sentence about data, which contains no personal data and no secrets.
 	Describe(ctx context.Context, data string) (string, *core.Error)
 }
 
-// Bounds of what a Describer is sent and says, in bytes, and of how long it may take.
+// Bounds on what a Describer gets and returns, in bytes, and on its time.
 const (
 	maxDescribed = 8 << 10
 	maxSaid      = 240

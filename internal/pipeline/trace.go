@@ -60,7 +60,7 @@ func (x *execution) goes(ctx context.Context, t *core.Tool, c core.Call, d polic
 	}, nil
 }
 
-// watching keeps a call that may have taken effect although no answer came.
+// watching notes a call that may have taken effect although no answer came.
 func (x *execution) watching(c core.Call, d policy.Decision, answered func(core.Result, error)) func(core.Result, error) {
 	if d.Effect.Kind == core.EffectRead {
 		return answered

@@ -23,8 +23,8 @@ func (n *notes) add(text string) {
 	}
 }
 
-// vet refuses a call of a tool whose definition is not trusted any more, and returns the tool as
-// its server lists it now. Once a person has approved something, the listing must be younger.
+// vet refuses a call of a tool whose definition is no longer trusted, and returns the tool as its server lists it
+// now. Once a person has approved something, the listing must be more recent than that.
 func (x *execution) vet(ctx context.Context, t *core.Tool) (now *core.Tool, refused *core.Error) {
 	if x.tools.RegistryOnly(t) {
 		return nil, x.tools.NoServerFor(t)

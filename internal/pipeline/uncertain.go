@@ -23,7 +23,7 @@ type uncertainCalls struct {
 	more  int // calls beyond maxUncertain
 }
 
-// add keeps a call. Large arguments are left out.
+// add adds a call. Large arguments are left out.
 func (u *uncertainCalls) add(c core.Call, arguments json.RawMessage) {
 	if len(arguments) > maxUncertainArguments {
 		arguments = nil
@@ -37,8 +37,7 @@ func (u *uncertainCalls) add(c core.Call, arguments json.RawMessage) {
 	u.calls = append(u.calls, core.SentCall{Server: c.Server, Tool: c.Tool, Arguments: arguments})
 }
 
-// tell adds the calls to an Outcome, with a warning, and with a hint that replaces any advice to
-// run the program again at once.
+// tell adds the calls to an Outcome, with a warning. Its hint replaces any advice to run the program again at once.
 func (u *uncertainCalls) tell(o core.Outcome) core.Outcome {
 	u.mu.Lock()
 	defer u.mu.Unlock()

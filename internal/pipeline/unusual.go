@@ -96,7 +96,7 @@ const (
 	maxNamed  = 64 << 10 // bytes of arguments that are looked at
 )
 
-// named takes note of the tokens in arguments.
+// named notes the tokens in arguments.
 func (r *record) named(arguments json.RawMessage) {
 	if r.to == nil {
 		return

@@ -16,7 +16,7 @@ func folded(s *Shape) *Shape {
 	return f.fold(s)
 }
 
-// mostFolded bounds the work: tables in tables are looked at again and again.
+// mostFolded bounds the work, because tables within tables are examined repeatedly.
 const mostFolded = 100_000
 
 type folder struct{ left int }

@@ -5,9 +5,8 @@ import "strings"
 // maxName bounds a name, in bytes.
 const maxName = 40
 
-// IsName reports whether a key of an object can be kept: one that looks like a word that
-// a programmer chose. Ids, dates, addresses, paths, tokens and names of people can be
-// keys too, and are values then.
+// IsName reports whether an object's key may be stored because it looks like a word that a programmer chose. Ids,
+// dates, addresses, paths, tokens and names of people can be keys too; these are values.
 func IsName(key string) bool {
 	if key == "" || len(key) > maxName {
 		return false
@@ -30,9 +29,8 @@ func isUpper(c byte) bool  { return 'A' <= c && c <= 'Z' }
 // counted lists words whose number belongs to the name, as in sha256.
 var counted = []string{"sha", "md", "int", "uint", "float", "utf", "base", "iso", "rfc", "aes", "rsa", "h", "x", "p"}
 
-// fewDigits refuses numbers that count things: of three digits and more, but for sha256
-// and its like; behind a separator, as in user_12, of two. One of one digit is taken for
-// a part of the name.
+// fewDigits rejects keys with numbers that identify something: three digits or more, except in names like sha256, or
+// two digits after a separator, as in user_12. A single digit counts as part of the name.
 func fewDigits(key string) bool {
 	letters, digits, numbers := 0, 0, 0
 	for i := 0; i < len(key); i++ {

@@ -33,7 +33,7 @@ func Observe(document []byte, private func(key string) bool) *Shape {
 	return bounded(folded(root.shape()))
 }
 
-// special finds what no identifier has in it: a key with it is never written behind a dot.
+// special matches characters that no identifier contains. A key with one is never written after a dot.
 var special = regexp.MustCompile(Special)
 
 // place collects the values at one place of a document.
@@ -273,7 +273,7 @@ func (w *walker) literal(word string) bool {
 	return true
 }
 
-// skip passes over one value.
+// skip skips one value.
 func (w *walker) skip() bool {
 	w.space()
 	switch c := w.peek(); c {
@@ -292,7 +292,7 @@ func (w *walker) skip() bool {
 	return true
 }
 
-// rest passes over the rest of an array or object. That its brackets fit is not looked at.
+// rest skips the rest of an array or object, without checking that its brackets match.
 func (w *walker) rest() bool {
 	for open := 1; w.at < len(w.document); {
 		switch w.document[w.at] {

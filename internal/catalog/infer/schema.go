@@ -111,7 +111,7 @@ type stored struct {
 
 const letters = "zbinsao" // in the order of the kinds
 
-// MarshalJSON writes a shape without the keys of its tables.
+// MarshalJSON encodes a shape without the keys of its tables.
 func (s *Shape) MarshalJSON() ([]byte, error) { return json.Marshal(folded(s).stored()) }
 
 func (s *Shape) stored() *stored {

@@ -1,6 +1,5 @@
-// Package infer learns what JSON documents look like: types and the names of fields,
-// and never a value. What was learned of several documents joins to the same shape in
-// whatever order, and however often one of them is seen. It is pure.
+// Package infer learns the structure of JSON documents: types and names of fields, never values. Shapes of several
+// documents join to the same shape in any order, however often one of them is seen. It is pure.
 package infer
 
 import (
@@ -8,7 +7,7 @@ import (
 	"slices"
 )
 
-// Bounds of one shape.
+// Bounds on one shape.
 const (
 	MaxDepth = 12  // of values in each other
 	MaxNodes = 400 // of types in one shape
@@ -108,7 +107,7 @@ func (f field) beside(other *Shape) field {
 	return f
 }
 
-// Equal reports whether two shapes are the same.
+// Equal reports whether two shapes are equal.
 func Equal(a, b *Shape) bool {
 	if a == b || a == nil || b == nil {
 		return a == b
@@ -135,7 +134,7 @@ func bounded(s *Shape) *Shape {
 	return &out
 }
 
-// keep makes the children of s its own as far as there is room, and drops the others.
+// keep adds children to s as long as there is room, and drops the others.
 func (s *Shape) keep(left *int) (kept []*Shape) {
 	own := func(child *Shape) *Shape {
 		switch {
@@ -160,7 +159,7 @@ func (s *Shape) keep(left *int) (kept []*Shape) {
 	return kept
 }
 
-// size counts the types in a shape until there are more than most.
+// size counts the types in a shape and stops when there are more than most.
 func (s *Shape) size(most int) int {
 	if s == nil || most < 0 {
 		return 0

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of decoding.
+// Bounds on decoding.
 const (
 	maxLayers   = 3  // encodings within encodings
 	minCoded    = 16 // bytes of a run that may be encoded text
@@ -63,7 +63,7 @@ func mayBeCoded(text string) bool {
 	return false
 }
 
-// decoded finds what a text says behind escapes and encodings. The text itself was judged before.
+// decoded finds suspicious content behind escapes and encodings. The text itself was scanned before.
 func (s *Scanner) decoded(text string) (found []Finding) {
 	if isPlain(text) {
 		return s.codes(text, 1)
@@ -160,8 +160,8 @@ func unescaped(v view) (next view, spelled []Finding, changed bool) {
 	return next, spelled, changed
 }
 
-// escape decodes the escape sequence that text begins with. It returns the decoded text and the length
-// of the sequence in bytes, which is 0 if text begins with none.
+// escape decodes the escape sequence at the start of text. It returns the decoded text and the sequence's length in
+// bytes, or 0 if there is none.
 func escape(text string) (decoded string, n int) {
 	if len(text) < 3 {
 		return "", 0
@@ -185,7 +185,7 @@ func escape(text string) (decoded string, n int) {
 	return "", 0
 }
 
-// backslash decodes an escape of a string literal, with any number of backslashes before it.
+// backslash decodes an escape of a string literal that any number of backslashes may precede.
 func backslash(text string) (string, int) {
 	i := 1
 	for i < len(text) && i < maxEscape && text[i] == '\\' {
@@ -312,7 +312,7 @@ func codedSpans(text string) (spans [][2]int) {
 
 func codedByte(c byte) bool { return encodedKind(c) != 0 || c == '-' || c == '_' }
 
-// humped reports whether a word has a capital or a digit behind a small letter, or letters behind a digit.
+// humped reports whether a word has a capital or digit after a lower-case letter, or letters after a digit.
 func humped(word string) bool {
 	for i := 1; i < len(word); i++ {
 		before, now := encodedKind(word[i-1]), encodedKind(word[i])
@@ -354,7 +354,7 @@ func decodings(run string) (all []string) {
 	return all
 }
 
-// standard makes Base64 for addresses the usual one.
+// standard converts URL-safe Base64 to the standard alphabet.
 var standard = strings.NewReplacer("-", "+", "_", "/", "=", "")
 
 // narrowed converts UTF-16 text to UTF-8. Other text is returned unchanged.
@@ -387,7 +387,7 @@ func (s *Scanner) talks(text string, layer int) bool {
 	return changed && s.talks(next.text, layer+1) || len(s.codes(text, layer+1)) > 0
 }
 
-// readable reports whether a text is made of characters that people write.
+// readable reports whether a text consists of characters that people write.
 func readable(text string) bool {
 	if !utf8.ValidString(text) {
 		return false

@@ -7,8 +7,8 @@ const (
 	maxAddress = 2048 // bytes of its address
 )
 
-// links finds links and images of Markdown and HTML. What Clean puts in the place of a link is its
-// text and where it leads, without what the address could carry away; of an image, its text.
+// links finds Markdown and HTML links and images. Clean replaces a link by its text and its target without the parts
+// that could carry data out, and an image by its text.
 func links(text string) (found []Finding) {
 	visible, places := shown(text)
 	for i := 0; i < len(visible); i++ {
@@ -129,7 +129,7 @@ func address(inside string) string {
 	return "(" + to + ")"
 }
 
-// definition reads a line [reference]: address.
+// definition reads a link definition: [reference]: address.
 func definition(text string) (instead string, n int) {
 	end := closing(text, '[', ']', maxLabel)
 	if end < 0 || !strings.HasPrefix(text[end+1:], ":") {
@@ -149,7 +149,7 @@ func definition(text string) (instead string, n int) {
 // loaders lists tags whose content a client may load without asking.
 var loaders = []string{"img", "iframe", "script", "link", "object", "embed", "video", "audio", "source", "svg", "form", "input", "meta", "base"}
 
-// htmlLink reads a tag that leads to an address, or <https://…>.
+// htmlLink reads an HTML tag with a link, or <https://…>.
 func htmlLink(text string) (instead string, n int) {
 	end := strings.IndexByte(text[:min(len(text), maxAddress)], '>')
 	if end < 2 {

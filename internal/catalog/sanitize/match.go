@@ -58,7 +58,7 @@ func (s *Scanner) add(family int, text string) {
 	s.patterns = append(s.patterns, p)
 }
 
-// intern takes a word or stem into a step. It returns the number of the word.
+// intern adds a word or stem to a step and returns the word's number.
 func (s *Scanner) intern(st *step, word string) int {
 	if begins, ok := strings.CutSuffix(word, "*"); ok {
 		i := slices.IndexFunc(s.stems, func(x stem) bool { return x.text == begins })
@@ -120,8 +120,8 @@ func (p *pattern) matches(words []token) bool {
 	return false
 }
 
-// sentences finds those that a pattern matches. Only those are read that have a word
-// without which none does.
+// sentences finds sentences that match a pattern. Sentences without any of the words that every pattern needs are
+// skipped.
 func (s *Scanner) sentences(text string) (found []Finding) {
 	r, ok := s.readers.Get().(*reader)
 	if !ok {
@@ -162,7 +162,7 @@ func sentence(text string, start int) int {
 	return len(text)
 }
 
-// paragraph reports whether what follows a newline does not go on with a sentence.
+// paragraph reports whether a newline ends the sentence before it.
 func paragraph(text string) bool {
 	rest := strings.TrimLeft(text[:min(len(text), 40)], " \t\r")
 	if rest == "" {
@@ -198,7 +198,7 @@ func (s *Scanner) judge(words []token) (Rule, bool) {
 	return Rule{families[best].id, families[best].reason}, true
 }
 
-// sentenceEnd takes in the sign that ends a sentence, with what closes it.
+// sentenceEnd consumes the punctuation that ends a sentence, with closing quotes and brackets.
 func sentenceEnd(text string, at int) int {
 	for at < len(text) && strings.IndexByte(".!?:;,\"'`)*_~/\\", text[at]) >= 0 {
 		at++

@@ -52,7 +52,7 @@ func Rules() []Rule {
 	return append(list, signs...)
 }
 
-// New makes a scanner, in some tens of microseconds.
+// New compiles the rules, which takes some tens of microseconds.
 func New() *Scanner {
 	s := &Scanner{words: map[string]int{}, rare: make([][]int, 1)}
 	for i, f := range families {
@@ -188,8 +188,8 @@ func (s *Scanner) anchored(hash uint32) bool {
 	return s.anchors[hash>>6&(1<<10-1)]&(1<<(hash&63)) != 0
 }
 
-// remove takes findings out of a text: characters without a trace, letters that
-// pass for others as those others, and the rest with a mark.
+// remove removes findings from a text. Characters disappear without a trace, lookalike letters are replaced by the
+// letters they resemble, and the rest is replaced by Mark.
 func remove(text string, found []Finding) string {
 	var b strings.Builder
 	at := 0
@@ -238,7 +238,7 @@ func widest(found []Finding) (list []Finding) {
 	return list
 }
 
-// rank of a finding: of two with the same place, that which takes more away counts.
+// rank returns the priority of a finding: of two at the same place, the one that removes more wins.
 func rank(f Finding) int {
 	switch f.Rule {
 	case invisible, bidi, control, homoglyph:

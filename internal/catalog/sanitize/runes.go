@@ -8,11 +8,11 @@ import (
 	"retort/internal/core"
 )
 
-// unseen reports whether a character shows nothing by itself.
+// unseen reports whether a character is invisible.
 func unseen(r rune) bool { return r >= 0xad && core.Unseen(r) }
 
-// suspicious reports whether a character that is not ASCII may be a part of something
-// to be found. Most punctuation and letters are not.
+// suspicious reports whether a character that is not ASCII may be part of a finding. Most punctuation and letters are
+// not.
 func suspicious(r rune) bool {
 	return r == utf8.RuneError || r < 0xa0 || r == 0x2028 || r == 0x2029 || r == '’' || r == '【' || unseen(r) || fold(r) != 0 || unicode.Is(unicode.Mn, r)
 }
@@ -51,9 +51,8 @@ func characters(text string) (found []Finding) {
 	return append(found, mixed(text)...)
 }
 
-// belongs reports whether a character that is not seen is part of how its neighbours
-// are written: joiners in emoji and in scripts that need them, one selector, one soft
-// hyphen between letters.
+// belongs reports whether an invisible character is a legitimate part of its neighbours: a joiner in emoji and in
+// scripts that need it, one variation selector, one soft hyphen between letters.
 func belongs(before, r rune, after string) bool {
 	next, _ := utf8.DecodeRuneInString(after)
 	switch {
@@ -67,7 +66,7 @@ func belongs(before, r rune, after string) bool {
 	return false
 }
 
-// joins reports whether a character is of a script or kind that has joiners.
+// joins reports whether a character's script or kind uses joiners.
 func joins(r rune) bool {
 	return r == 0xfe0f || 0x1f000 <= r && r <= 0x1faff || 0x2190 <= r && r <= 0x2bff ||
 		unicode.In(r, unicode.Arabic, unicode.Devanagari, unicode.Bengali, unicode.Tamil, unicode.Telugu, unicode.Malayalam, unicode.Kannada, unicode.Gujarati, unicode.Gurmukhi, unicode.Sinhala, unicode.Khmer, unicode.Syriac, unicode.Mongolian, unicode.Oriya)
@@ -138,7 +137,7 @@ func mixed(text string) (found []Finding) {
 	return found
 }
 
-// The letters that look like others, and those.
+// Letters that look like Latin ones, and the letters they look like.
 const (
 	alikes = "аеорсухіјѕһԁԛԝԍгкмтвпнАВЕКМНОРСТУХІЈЅԌԜοαινρτυκεχγημΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսոհցզա"
 	latins = "aeopcyxijshdqwgrkmtbnhABEKMHOPCTYXIJSGWoaivptukexynmABEZHIKMNOPTYXounhgqw"

@@ -10,7 +10,7 @@ import (
 // speakers lists roles of conversations. A line that begins with one and a colon pretends to quote a speaker.
 var speakers = []string{"system", "assistant", "human"}
 
-// spoken reports whether a text ends with one of them.
+// spoken reports whether a text ends with the name of a speaker.
 func spoken(text string) bool {
 	text = strings.TrimRight(text, " *_")
 	for _, s := range speakers {
@@ -94,7 +94,7 @@ func tagged(text string) string {
 	return ""
 }
 
-// blocks finds tags, marks of roles, comments and encoded text.
+// blocks finds suspicious tags, role marks, comments and encoded text.
 func blocks(text string) (found []Finding) {
 	visible, places := shown(text)
 	add := func(r Rule, start, end int) {
@@ -212,7 +212,7 @@ func addressed(line string) bool {
 	})
 }
 
-// sentenceStarts reports whether a text ends where a sentence may begin.
+// sentenceStarts reports whether a sentence may begin at the end of text.
 func sentenceStarts(text string) bool {
 	text = strings.TrimRight(text, " *_>\"'")
 	return text != "" && strings.IndexByte(".!?;)]}|", text[len(text)-1]) >= 0

@@ -46,7 +46,7 @@ func (r *reader) read(text string) []token {
 
 func wordByte(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
 
-// word takes in one word. URLs and addresses are one.
+// word consumes one word. A URL or address counts as one word.
 func (r *reader) word() {
 	start := r.at
 	r.buffer = r.buffer[:0]
@@ -100,7 +100,7 @@ func (r *reader) inside() bool {
 	return r.at+1 < len(r.text) && isLetter(r.text[r.at+1]) && !r.address()
 }
 
-// address reports whether the @ at hand is that of an address.
+// address reports whether the @ at the current position belongs to an address.
 func (r *reader) address() bool {
 	if r.text[r.at] != '@' || r.at == 0 || !wordByte(r.text[r.at-1]) {
 		return false
@@ -144,7 +144,7 @@ func (r *reader) emit(start int, digits bool) {
 	r.tokens = append(r.tokens, t)
 }
 
-// skip passes over the rest of a URL or address.
+// skip skips the rest of a URL or address.
 func (r *reader) skip() {
 	for r.at < len(r.text) && r.text[r.at] > ' ' && !strings.ContainsRune("\"'<>()`,;", rune(r.text[r.at])) {
 		r.at++
@@ -167,7 +167,7 @@ func (s *Scanner) number(word []byte) (exact, begins int) {
 	return s.words[string(word)], begins
 }
 
-// unleet reads digits and signs in a word as letters that they look like.
+// unleet replaces digits and signs in a word by the letters they resemble.
 func unleet(word []byte, letters string) []byte {
 	return bytes.Map(func(r rune) rune {
 		if at := strings.IndexRune("013457@$", r); at >= 0 {

@@ -32,7 +32,7 @@ type Table struct {
 	also      []core.Channel
 }
 
-// Rules keep what was approved for always.
+// Rules stores what was approved for always.
 type Rules interface {
 	Allows(Rule) bool
 	Allow(Rule) error
@@ -63,8 +63,8 @@ type entry struct {
 	expired bool // nobody answered
 }
 
-// New makes a table whose requests wait so long; 10 minutes if it is 0. rules may
-// be nil: then always is as long as a run.
+// New returns a table whose questions wait for timeout, or 10 minutes if it is 0. If rules is nil, the scope always
+// lasts as long as the run.
 func New(timeout time.Duration, rules Rules) *Table {
 	return &Table{
 		timeout: cmp.Or(timeout, 10*time.Minute), rules: rules, bounds: Bounds{}.Complete(),
@@ -198,7 +198,7 @@ func ruleOf(q core.Question) Rule {
 	return Rule{q.Server, q.Tool, q.Pin, q.Policy, Shape(q.Arguments), q.Crosses, q.Principal}
 }
 
-// open puts a question on the table, or says why it is not asked; nil if there is a yes already.
+// open adds a question to the table. It returns nil if q is already approved, and an error if it must not be asked.
 func (t *Table) open(q core.Question) (*entry, *core.Error) {
 	now := time.Now()
 	e := &entry{
@@ -234,7 +234,7 @@ func (t *Table) through(ctx context.Context, ask core.Channel, e *entry) {
 	}
 }
 
-// settle takes a request from the table. From here on no answer counts.
+// settle removes a question from the table. From then on no answer counts.
 func (t *Table) settle(ctx context.Context, e *entry) *core.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -306,7 +306,7 @@ func (e *entry) subject() string {
 	return "the program"
 }
 
-// End forgets what was asked and approved in a run.
+// End forgets the questions and approvals of an execution.
 func (t *Table) End(execution string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -318,7 +318,7 @@ func (t *Table) End(execution string) {
 	}
 }
 
-// Waiting lists what waits, of one execution or of all if it is empty, oldest first.
+// Waiting lists the questions that wait, oldest first: those of one execution, or all if execution is empty.
 func (t *Table) Waiting(execution string) []core.Approval {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -334,7 +334,7 @@ func (t *Table) Waiting(execution string) []core.Approval {
 	return list
 }
 
-// Waits reports whether an answer to a question can still count.
+// Waits reports whether an answer to the question would still count.
 func (t *Table) Waits(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -342,8 +342,8 @@ func (t *Table) Waits(id string) bool {
 	return ok && !e.settled
 }
 
-// Group returns what waits with an id, together with the equal questions of its execution that
-// wait; false if it does not wait any more.
+// Group returns the waiting question with this id, together with the equal waiting questions of its execution. It
+// returns false if the question no longer waits.
 func (t *Table) Group(id string) (core.Approval, bool) {
 	t.mu.Lock()
 	e, ok := t.waiting[id]

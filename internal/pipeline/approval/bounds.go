@@ -14,12 +14,12 @@ type Bounds struct {
 	Declined  int // questions of one execution in a row, after which nobody is asked about it any more; 5 if 0
 }
 
-// Complete returns b with its defaults.
+// Complete returns b with defaults for its zero fields.
 func (b Bounds) Complete() Bounds {
 	return Bounds{cmp.Or(b.Questions, 50), cmp.Or(b.Declined, 5)}
 }
 
-// Of a session there may be so many times as many questions within an hour as of an execution.
+// A session may ask this many times as many questions within an hour as one execution.
 const (
 	sessionShare  = 10
 	sessionWindow = time.Hour
@@ -36,7 +36,7 @@ type history struct {
 	denied   map[string]bool // by the digest of the question
 }
 
-// window counts what was asked in a session since a time.
+// window counts a session's questions since a time.
 type window struct {
 	since time.Time
 	asked int
@@ -45,8 +45,7 @@ type window struct {
 // session identifies the session whose questions are counted together.
 type session struct{ principal, name string }
 
-// count counts a question that is about to be asked, or says why it is not asked. The caller
-// holds mu.
+// count counts a question that is about to be asked, or returns why it must not be asked. The caller holds mu.
 func (t *Table) count(q core.Question, digest string, now time.Time) *core.Error {
 	h := t.histories[q.Execution]
 	if h == nil {

@@ -35,7 +35,7 @@ type deskAnswer struct {
 	Error   *core.Error     `json:"error,omitempty"`
 }
 
-// What one connection may take.
+// Bounds on one connection to the approval socket.
 const (
 	deskPatience = 10 * time.Second
 	maxAsked     = 64 << 10
@@ -84,7 +84,7 @@ func Listen(dir string, t *Table) (io.Closer, error) {
 	return d, nil
 }
 
-// Close ends the desk and removes its socket.
+// Close stops serving and removes the socket.
 func (d *desk) Close() error {
 	err := errors.Join(d.listener.Close(), os.Remove(d.place.path))
 	d.visitors.Wait()
@@ -181,7 +181,7 @@ type Found struct {
 	dir, name string
 }
 
-// Find lists what waits at the desks in dir, of all engines that run.
+// Find lists the questions that wait at the sockets in dir, of all running engines.
 func Find(dir string) ([]Found, error) {
 	found := []Found{}
 	var errs []error
@@ -200,7 +200,7 @@ func Find(dir string) ([]Found, error) {
 	return found, errors.Join(errs...)
 }
 
-// Decide answers what was found.
+// Decide answers the question at the socket where it was found.
 func (f Found) Decide(a core.Answer) error {
 	a.Also = f.Same
 	_, err := visit(f.dir, f.name, deskRequest{Decide: &decision{f.ID, f.Digest, a}})

@@ -15,8 +15,8 @@ import (
 	"retort/internal/core"
 )
 
-// Journals keep what executions have done that wait for a person, below one
-// directory. They are read after the engine that wrote them has died.
+// Journals stores the journals of executions that wait for a person, below one directory. They are read after the
+// engine that wrote them has died.
 type Journals struct{ dir string }
 
 // NewJournals returns a store of journals in dir, which need not exist. Journals that were not read for a week are
@@ -47,7 +47,7 @@ const (
 	longestName  = 64
 )
 
-// plain reports whether a file may be named after an execution: 1 to longestName letters and digits.
+// plain reports whether an execution's name can be a file name: 1 to longestName letters and digits.
 func plain(execution string) bool {
 	return execution != "" && len(execution) <= longestName && strings.Trim(execution, alphanumeric) == ""
 }
@@ -59,11 +59,11 @@ func (j *Journals) path(execution string) string {
 	return filepath.Join(j.dir, execution+".jsonl")
 }
 
-// Of makes the journal of an execution. It writes nothing.
+// Of returns the journal of an execution. It writes nothing yet.
 func (j *Journals) Of(execution string) *Journal { return &Journal{path: j.path(execution)} }
 
-// Add notes a call that is about to leave. It is durable when Add returns, if the
-// journal is kept; a call that could not be noted must not leave.
+// Add notes a call that is about to be sent. If the journal is stored, the note is durable when Add returns. A call
+// that could not be noted must not be sent.
 func (j *Journal) Add(c core.SentCall) error {
 	const most = 256 << 10
 	j.mu.Lock()
@@ -93,7 +93,7 @@ func (j *Journal) write(calls ...core.SentCall) error {
 	return j.file.Sync()
 }
 
-// Keep makes what was noted so far durable, and what follows from now on.
+// Keep makes everything noted so far, and from now on, durable.
 func (j *Journal) Keep() (err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -139,7 +139,7 @@ func (j *Journal) Leave() {
 	}
 }
 
-// Remove forgets the journal.
+// Remove deletes the journal.
 func (j *Journal) Remove() {
 	j.mu.Lock()
 	kept := j.file != nil

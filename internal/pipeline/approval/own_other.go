@@ -4,6 +4,6 @@ package approval
 
 import "os"
 
-// own does nothing where files have no locks of this kind: the journal of an
-// engine that lives then reads like that of one that has died.
+// own does nothing on systems without such file locks. There the journal of a running engine looks like that of a
+// dead one.
 func own(*os.File) error { return nil }

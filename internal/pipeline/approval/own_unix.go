@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// own fails if another process owns the file. It does so as long as that lives.
+// own locks the file for this process's lifetime. It fails if another process holds the lock.
 func own(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }

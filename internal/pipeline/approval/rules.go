@@ -8,7 +8,7 @@ import (
 	"retort/internal/base/seal"
 )
 
-// maxRules bounds what can be approved for always.
+// maxRules bounds the number of stored rules.
 const maxRules = 10_000
 
 // Kept stores Rules in a sealed file. The key is stored elsewhere, so that a server that may write to the file's
@@ -43,15 +43,14 @@ func OpenKept(path, keyPath, policy string) *Kept {
 	return k
 }
 
-// Allows reports whether r was approved.
+// Allows reports whether r was approved for always.
 func (k *Kept) Allows(r Rule) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Contains(k.rules, r)
 }
 
-// Allow keeps r, in place of what was approved for another definition of the tool, or by another version of the
-// policy.
+// Allow stores r. It replaces approvals for other definitions of the tool and for other versions of the policy.
 func (k *Kept) Allow(r Rule) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package bindings turns JSON Schema into text that programs are written against:
-// typed wrappers in TypeScript and Python, and stubs in four lengths. It is pure.
+// Package bindings converts JSON Schema to text that programs are written against: typed wrappers in TypeScript and
+// Python, and stubs of four lengths. It is pure.
 package bindings
 
 import (
@@ -23,7 +23,7 @@ const (
 	maxCrossed    = 2000   // of alternatives that an intersection of unions multiplies to
 )
 
-// builder makes the types of one tool.
+// builder builds the types of one tool.
 type builder struct {
 	prefix string
 	idents numbering
@@ -55,10 +55,10 @@ func (s scope) deeper() scope {
 	return s
 }
 
-// describe makes the types of a tool.
+// describe returns the types of a tool.
 func describe(t *core.Tool) *tool { return (&builder{prefix: pascal(t.TypeScript)}).describe(t) }
 
-// outline makes the types of a tool for a stub.
+// outline returns the types of a tool for a stub.
 func outline(t *core.Tool) *tool {
 	return (&builder{prefix: pascal(t.TypeScript), stub: true}).describe(t)
 }
@@ -109,9 +109,8 @@ func (b *builder) root(suffix string, raw []byte, input bool) *named {
 
 func freeObject() *node { return &node{shape: shapeObject, index: anyNode} }
 
-// arguments makes of an input's type one that a call can have: an object. A
-// schema that declares no properties takes none, though by the letter of JSON
-// Schema it would take anything.
+// arguments converts an input's type to one that calls can have: an object. A schema that declares no properties
+// accepts none, although JSON Schema itself would accept any.
 func arguments(n *node, schema *value) *node {
 	switch {
 	case n.isAny():
@@ -185,8 +184,7 @@ func nullable(v *value, n *node) *node {
 	return n
 }
 
-// bounded intersects types, unless the alternatives would multiply to more
-// than a compiler takes.
+// bounded intersects types, unless there would be more alternatives than a compiler can handle.
 func bounded(parts []*node) *node {
 	alternatives := 1
 	for i, p := range parts {
@@ -213,8 +211,7 @@ func (b *builder) branches(keyword string, branches *value, s scope) *node {
 	return n
 }
 
-// conditions adds to an intersection what those of its parts say that have no
-// type of their own.
+// conditions adds the conditions of parts without a type of their own to an intersection.
 func conditions(n *node, parts []*node) *node {
 	c := *n
 	for _, p := range parts {
@@ -225,7 +222,7 @@ func conditions(n *node, parts []*node) *node {
 	return &c
 }
 
-// lifted gives a union the documentation of its only documented member.
+// lifted moves the documentation of a union's only documented member to the union.
 func lifted(n *node) *node {
 	at := -1
 	for i, item := range n.items {
@@ -306,7 +303,7 @@ func isShort(v *value) bool {
 	return !literals.is(jsonArray) || len(literals.items) <= few
 }
 
-// typeName makes a name for what ref refers to, unique within the tool.
+// typeName returns a name for what ref refers to, unique within the tool.
 func (b *builder) typeName(ref string) string {
 	base := "T"
 	for _, step := range steps(ref) {
@@ -328,9 +325,8 @@ func isSchemaKeyword(step string) bool {
 	return slices.Contains([]string{"items", "anyOf", "oneOf", "allOf", "additionalProperties", "prefixItems", "properties", "not"}, step)
 }
 
-// cutAliases makes types that are only names for each other end somewhere. With
-// type A = B | string and type B = A | number, A within B is any, while within
-// A itself it adds nothing.
+// cutAliases breaks cycles of types that are only names for each other. With type A = B | string and type B = A |
+// number, A within B becomes any, while A within itself adds nothing.
 func cutAliases(types []*named) {
 	const (
 		unseen = iota

@@ -7,7 +7,7 @@ func flat(n *node) *node {
 	return f.object(n)
 }
 
-// flattener looks at a bounded number of types.
+// flattener flattens types and stops after a bounded number of them.
 type flattener struct {
 	left int
 }

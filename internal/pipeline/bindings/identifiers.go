@@ -23,8 +23,7 @@ func AssignServer(names []string) map[string]Names {
 	return assign(names, "server", func(s string) string { return strings.ToLower(s) })
 }
 
-// AssignTools does what AssignServer does, for the tools of one server. Tools
-// may differ by case alone.
+// AssignTools assigns identifiers to the tools of one server like AssignServer. Tools may differ by case alone.
 func AssignTools(tools []string) map[string]Names {
 	return assign(tools, "tool", func(s string) string { return s })
 }
@@ -48,9 +47,8 @@ func assign(raw []string, otherwise string, fold func(string) string) map[string
 	return out
 }
 
-// unique makes the identifiers of names, which are sorted. The separator in
-// front of a suffix occurs in no identifier without one, so that a suffixed
-// identifier can only collide with another of the same stem.
+// unique returns unique identifiers for names, which must be sorted. The separator before a suffix occurs in no
+// identifier without a suffix, so that a suffixed identifier can only collide with another one of the same stem.
 func unique(names []string, separator string, fold, make func(string) string) []string {
 	out := slices.Clone(names)
 	groups := map[string][]int{}
@@ -78,7 +76,7 @@ func unique(names []string, separator string, fold, make func(string) string) []
 	return out
 }
 
-// numbering keeps names apart: the second x is x2.
+// numbering makes names unique by numbers: the second x becomes x2.
 type numbering struct {
 	separator string
 	taken     map[string]bool
@@ -119,8 +117,7 @@ func digest(s string) string {
 
 const maxIdentifier = 64 // characters
 
-// safe makes an identifier of letters, digits and underscores one that can be
-// used as a name.
+// safe turns a text of letters, digits and underscores into a valid identifier.
 func safe(s, otherwise string, reserved map[string]bool) string {
 	switch {
 	case s == "":
@@ -156,7 +153,7 @@ func camel(s string) string {
 	return clip(strings.Join(parts, ""), s)
 }
 
-// clip shortens an identifier that is too long to one that still is its own.
+// clip shortens an identifier that is too long, and keeps it unique.
 func clip(ident, raw string) string {
 	if utf8.RuneCountInString(ident) <= maxIdentifier {
 		return ident
@@ -197,7 +194,7 @@ func words(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return !partOfWord(r) })
 }
 
-// humps splits at the capitals within a word: HTTPGetURLs is HTTP Get URLs.
+// humps splits a word at its capitals: HTTPGetURLs becomes HTTP, Get and URLs.
 func humps(word string) []string {
 	var parts []string
 	rs := []rune(word)

@@ -31,7 +31,7 @@ type value struct {
 	index map[string]int // from key to item, for large objects
 }
 
-// get returns a member of an object, or nil. It may be called on nil.
+// get returns a member of an object, or nil. v may be nil.
 func (v *value) get(key string) *value {
 	if v == nil || v.kind != jsonObject {
 		return nil
@@ -63,8 +63,7 @@ func (v *value) str() string {
 	return ""
 }
 
-// set adds a member. Of several members of one name the last value counts, in
-// the place of the first, as JSON.parse has it.
+// set adds a member. A repeated name replaces the earlier value in its place, as in JSON.parse.
 func (v *value) set(key string, item *value) {
 	if i, ok := v.place(key); ok {
 		v.items[i] = item
@@ -156,7 +155,7 @@ func (p *parser) space() {
 	}
 }
 
-// next skips white space and returns the byte that follows, 0 at the end.
+// next skips white space and returns the following byte, or 0 at the end.
 func (p *parser) next() byte {
 	p.space()
 	if p.i < len(p.s) {
@@ -256,7 +255,7 @@ func (p *parser) elements(v *value, depth int) error {
 	}
 }
 
-// more reads the comma or the closing bracket after an item.
+// more reads the comma or closing bracket after an item.
 func (p *parser) more(closing byte) (done bool, err error) {
 	switch p.next() {
 	case ',':
@@ -269,7 +268,7 @@ func (p *parser) more(closing byte) (done bool, err error) {
 	return false, errJSON
 }
 
-// skip passes over an object or array without recursion.
+// skip skips an object or array without recursion.
 func (p *parser) skip() error {
 	for depth := 0; p.i < len(p.s); {
 		switch p.s[p.i] {
@@ -334,7 +333,7 @@ func (p *parser) escaped(start int) (string, error) {
 	return "", errJSON
 }
 
-// valid replaces every byte that is no UTF-8.
+// valid replaces invalid UTF-8.
 func valid(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -344,7 +343,7 @@ func valid(s string) string {
 
 const escapes = `"\/bfnrt`
 
-// escape reads what follows a backslash.
+// escape reads the escape after a backslash.
 func (p *parser) escape() (rune, bool) {
 	if p.i >= len(p.s) {
 		return 0, false

@@ -47,8 +47,7 @@ func ParametersOf(t *core.Tool) Parameters {
 	return out
 }
 
-// spellSnake sets the spelling in snake_case of the parameters that have one of
-// their own.
+// spellSnake sets the snake_case spelling of the parameters whose snake_case differs from their name.
 func spellSnake(list []Parameter) {
 	taken := map[string]int{}
 	for _, p := range list {
@@ -79,8 +78,7 @@ func mayBeNull(n *node) bool {
 	return false
 }
 
-// Takes reports whether a literal can be a value of the parameter. Where that is
-// not plain to see, it can.
+// Takes reports whether a literal can be a value of the parameter. It returns true in doubt.
 func (p Parameter) Takes(literal json.RawMessage) bool {
 	if p.node == nil {
 		return true
@@ -127,8 +125,7 @@ func fits(n *node, v *value, depth int) bool {
 	return fitsKind(n, v, depth)
 }
 
-// fitsObject looks at the properties that are there. Whether others are missing
-// is for the server to say.
+// fitsObject checks the properties that are present. Missing ones are left to the server.
 func fitsObject(n *node, v *value, depth int) bool {
 	for _, f := range n.fields {
 		if given := v.get(f.name); given != nil && !fits(f.node, given, depth+1) {

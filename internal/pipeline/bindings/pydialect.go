@@ -26,7 +26,7 @@ func (pythonDialect) tuple(elements []string, rest string) string {
 	return "tuple[" + strings.Join(elements, ", ") + "]"
 }
 
-// union joins literals into one Literal.
+// union joins types. Literals become one Literal.
 func (pythonDialect) union(items []string) string {
 	var literals, others []string
 	for _, item := range items {

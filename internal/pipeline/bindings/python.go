@@ -40,11 +40,10 @@ func keyword(name string) string {
 	return name
 }
 
-// moreParam collects the arguments without a declaration.
+// moreParam is the parameter that collects undeclared arguments.
 const moreParam = "more"
 
-// pyPrinter writes Python. Types within types have no place in Python: those
-// that it meets on its way wait in queue, to be written as classes.
+// pyPrinter writes Python. Python has no inline object types, so those are put in queue, to be written as classes.
 type pyPrinter struct {
 	b       strings.Builder
 	prefix  string
@@ -79,8 +78,7 @@ func (p *pyPrinter) write(parts ...string) {
 	}
 }
 
-// declarations writes all types of a tool but the input that is written as
-// parameters.
+// declarations writes all types of a tool except an input that is written as parameters.
 func (p *pyPrinter) declarations(t *tool) {
 	if t.input.node.shape != shapeObject || refersTo(t, t.input) {
 		p.declare(t.input)
@@ -351,8 +349,7 @@ func pyLiteral(v *value) string {
 	return "Literal[" + v.text + "]"
 }
 
-// remarks writes documentation, and what the last type could not say, as
-// comments.
+// remarks writes documentation, and what the last type could not express, as comments.
 func (p *pyPrinter) remarks(d doc, indent string) {
 	for _, line := range append(docLines(d), p.notes...) {
 		p.write(indent, strings.TrimRight("# "+oneLine(line), " "), "\n")
@@ -391,7 +388,7 @@ func (p *pyPrinter) docstring(text []string, indent string) {
 	p.write("\"\"\"\n")
 }
 
-// inDocstring makes plain text harmless inside of a docstring.
+// inDocstring escapes plain text for use in a docstring.
 func inDocstring(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), `"`, `\"`)
 }

@@ -16,9 +16,8 @@ func set(texts ...string) map[string]bool {
 	return out
 }
 
-// scriptReserved cannot be the name of a function or member in JavaScript
-// without surprise: keywords, what every object has, and then, which would
-// make a promise of a namespace; also what the wrappers themselves use.
+// scriptReserved lists names that a JavaScript function or member should not have: keywords, members of every object,
+// the names that wrappers use, and then, which would turn a namespace into a promise.
 var scriptReserved = set(`
 	arguments async await break case catch class const continue debugger default delete do else enum eval export extends false
 	finally for function if implements import in instanceof interface let new null package private protected public return static
@@ -26,16 +25,14 @@ var scriptReserved = set(`
 	`constructor hasOwnProperty isPrototypeOf propertyIsEnumerable prototype then toJSON toLocaleString toString valueOf
 	NaN Infinity globalThis callMCPTool named`)
 
-// pythonKeyword cannot be the name of a parameter in Python: keywords, and what
-// the bodies of wrappers use.
+// pythonKeyword lists names that a Python parameter cannot have: keywords, and names that wrappers use.
 var pythonKeyword = set(`
 	False None True and as assert async await break class continue def del elif else except finally for from global if import
 	in is lambda nonlocal not or pass raise return try while with yield`,
 	`call_mcp_tool given unset __debug__`)
 
-// pythonReserved cannot be the name of a function or module in Python without
-// surprise: keywords, the types that annotations name, what the wrappers
-// themselves use, and file names that Windows keeps for devices.
+// pythonReserved lists names that a Python function or module should not have: keywords, types used in annotations,
+// names that wrappers use, and file names that Windows reserves for devices.
 var pythonReserved = set(`
 	False None True and as assert async await break case class continue def del elif else except finally for from global if import
 	in is lambda match nonlocal not or pass raise return try type while with yield`,

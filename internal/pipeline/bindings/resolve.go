@@ -40,7 +40,7 @@ func newDocument(root *value) *document {
 	return d
 }
 
-// names collects $id and $anchor, the first time that a reference needs them.
+// names collects $id and $anchor when a reference first needs them.
 func (d *document) names() {
 	if d.resources != nil {
 		return
@@ -93,8 +93,8 @@ func (d *document) identify(v, resource *value) *value {
 	return resource
 }
 
-// resolve finds what ref means, said in a resource. Nothing is ever fetched: a
-// reference to elsewhere is not found.
+// resolve finds the target of ref within a resource. Nothing is ever fetched: references to other documents are not
+// found.
 func (d *document) resolve(ref string, resource *value) (target, bool) {
 	if ref == "" || ref == "#" {
 		return target{resource, resource}, true
@@ -159,7 +159,7 @@ func (d *document) pointer(path string, resource *value) (target, bool) {
 	return target{v, holder}, v.kind == jsonObject || v.kind == jsonBool
 }
 
-// unescape reads one token of a JSON pointer.
+// unescape decodes one token of a JSON pointer.
 func unescape(token string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }

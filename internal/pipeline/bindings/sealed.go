@@ -23,7 +23,7 @@ func sealedNames() string {
 	return b.String()
 }
 
-// seal marks the strings that a property of an answer holds, alone or in a list.
+// seal marks the strings of an answer's property as sealed, alone or in a list.
 func (d *document) seal(property string, n *node) *node {
 	if d.sealed == nil {
 		return n

@@ -8,8 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds on a one-line signature, in bytes. What does not fit is in the full
-// definition.
+// Bounds on a one-line signature, in bytes. The full definition contains what does not fit.
 const (
 	maxInput  = 420 // of the input's properties
 	maxResult = 160
@@ -67,8 +66,7 @@ func remarks(learned, text string) string {
 	return learned + text
 }
 
-// compact writes types for models: names of types are replaced by what they
-// mean, as far as there is room.
+// compact writes types for models. Names of types are replaced by their contents as far as there is room.
 type compact struct {
 	dialect dialect
 }
@@ -109,9 +107,8 @@ func (c compact) input(n *node) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// types writes fields with their types as far as there is room, then those
-// that may be left out by their names alone, and stops when even these are too
-// many. It also gives the room that is left.
+// types writes fields with their types as far as there is room, then optional ones by name only, and stops when even
+// these are too many. It also returns the remaining room.
 func (c compact) types(fields []field, write func(f field, typ string) string) (parts []string, left int) {
 	left = maxInput
 	for _, f := range fields {
@@ -215,7 +212,7 @@ func (c compact) short(n *node, width int) string {
 	return text
 }
 
-// shortener writes one type; left turns negative when it is too long.
+// shortener writes one type. left becomes negative when the type is too long.
 type shortener struct {
 	dialect dialect
 	left    int
@@ -285,7 +282,7 @@ func distinct(list []string) []string {
 	return out
 }
 
-// union shows at depth 0 only the first literals of a long enum.
+// union writes a union. At depth 0 it shows only the first literals of a long enum.
 func (w *shortener) union(n *node, depth int) string {
 	items := n.items
 	const shown = 6

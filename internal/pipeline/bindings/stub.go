@@ -9,7 +9,7 @@ import (
 // Detail selects how much of a tool a stub contains.
 type Detail int
 
-// The levels of detail of a stub.
+// Levels of detail of a stub.
 const (
 	Name        Detail = iota // the name that programs write
 	Description               // and the first sentence

@@ -9,9 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// plain returns text from a server as people should see it: without ANSI
-// sequences, control characters, and characters that hide or reorder text.
-// Lines end in "\n".
+// plain cleans text from a server for people: without ANSI sequences, control characters, and characters that hide or
+// reorder text. Lines end in "\n".
 func plain(s string) string {
 	if isPlain(s) {
 		return s
@@ -113,8 +112,8 @@ func lines(s string) []string {
 	return out
 }
 
-// inComment makes plain text harmless inside of a block comment: it cannot end
-// the comment, nor be a directive to the compiler.
+// inComment escapes plain text for use in a block comment, so that it can neither end the comment nor act as a
+// compiler directive.
 func inComment(s string) string {
 	s = strings.ReplaceAll(s, "*/", `*\/`)
 	if trimmed := strings.TrimLeft(s, " */"); strings.HasPrefix(trimmed, "@") && directive(trimmed) {

@@ -29,10 +29,9 @@ var commands string
 // Commands declares the additional globals of programs that may start commands.
 func Commands() string { return commands }
 
-// Ambient declares, as one .d.ts file, everything that a program's environment
-// has and the language's own library lacks: names, and modules with and without
-// node: before them. The namespaces of servers are not in it; they can be added
-// to its interface Servers.
+// Ambient declares, as one .d.ts file, everything that a program's environment has beyond the language's own library:
+// names, and modules with and without the prefix node:. Namespaces of servers are not included; they can be added to
+// its interface Servers.
 func Ambient() string {
 	var b strings.Builder
 	b.WriteString(globals + "\n" + sealedDoc + "declare " + sealedNames() + "\n" + modules)
@@ -46,9 +45,8 @@ var nodeModule = regexp.MustCompile(`(?m)^declare module "node:([^"]+)"`)
 
 const serversFolder = "servers"
 
-// Folders gives each server, by its configured name, its folder under
-// servers/: the name itself made safe for a path in TypeScript, the module's
-// name in Python. No two are equal, not even but for case.
+// Folders maps each server's configured name to its folder under servers/. In TypeScript that is the name made safe
+// for paths, in Python the module's name. No two are equal, even if case is ignored.
 func Folders(ts *core.Toolset, lang core.Language) map[string]string {
 	out := make(map[string]string, len(ts.Servers))
 	if lang == core.Python {
@@ -68,7 +66,7 @@ func Folders(ts *core.Toolset, lang core.Language) map[string]string {
 	return out
 }
 
-// pathSafe makes a name of one path element on every system.
+// pathSafe converts a name to a path element that is valid on every system.
 func pathSafe(name, otherwise string) string {
 	s := strings.Map(func(r rune) rune {
 		if partOfWord(r) || r == '-' || r == '_' || r == '.' {
@@ -137,7 +135,7 @@ func File(ts *core.Toolset, lang core.Language, name string) (string, bool) {
 	return "", false
 }
 
-// ToolFile returns the path and the text of the TypeScript file of a tool; ok is false if the set does not have the tool.
+// ToolFile returns the path and text of a tool's TypeScript file. ok is false if the set does not have the tool.
 func ToolFile(ts *core.Toolset, t *core.Tool) (name, text string, ok bool) {
 	s, ok := ts.Server(t.Server)
 	if !ok {
@@ -150,7 +148,7 @@ func ToolFile(ts *core.Toolset, t *core.Tool) (name, text string, ok bool) {
 	return path.Join(serversFolder, Folders(ts, core.TypeScript)[s.Name], toolFiles(s)[i]+".ts"), wrapper(s.Tools[i]), true
 }
 
-// List lists a directory of the tree, sorted; names of directories end in "/".
+// List lists a directory of the tree, sorted. Names of directories end in "/".
 func List(ts *core.Toolset, lang core.Language, dir string) ([]string, bool) {
 	prefix := path.Clean(strings.TrimPrefix(dir, "/")) + "/"
 	if prefix == "./" {

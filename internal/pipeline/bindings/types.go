@@ -193,8 +193,8 @@ func (n *node) noted(note string) *node {
 	return &c
 }
 
-// narrow adds n to the parts of an intersection, leaving out what another part
-// says more exactly: string & ("a" | "b") is "a" | "b".
+// narrow adds n to the parts of an intersection and removes parts that another one states more precisely: string &
+// ("a" | "b") becomes "a" | "b".
 func narrow(kept []*node, n *node) []*node {
 	for i, k := range kept {
 		if covers(k, n) {

@@ -69,8 +69,7 @@ func (p *tsPrinter) declare(n *named) {
 	p.write(";\n\n")
 }
 
-// signatures writes the function of a tool with its overloads; end follows
-// each of them.
+// signatures writes a tool's function with its overloads. Each of them ends with end.
 func (p *tsPrinter) signatures(t *core.Tool, types *tool, end string) {
 	d := toolDoc(t)
 	if p.tags {
@@ -144,8 +143,8 @@ func result(types *tool) string {
 	return "Promise<" + types.output.name + ">"
 }
 
-// parameters writes positional parameters. One that may be left out but has a
-// needed one behind it must be given, if only as undefined.
+// parameters writes positional parameters. An optional one before a required one must be passed, if only as
+// undefined.
 func (p *tsPrinter) parameters(input *named, params []param) {
 	needed := 0
 	for i, q := range params {
@@ -181,7 +180,7 @@ func (p *tsPrinter) parameterType(input *named, q param) {
 	p.write(input.name, "[", quote(q.name), "]")
 }
 
-// doc writes a documentation comment and the line's indentation behind it.
+// doc writes a documentation comment, followed by the line's indentation.
 func (p *tsPrinter) doc(d doc, indent int) {
 	text := lines(d.text)
 	for _, tag := range d.tags {
@@ -221,7 +220,7 @@ const (
 	precedenceArray            // the element before []
 )
 
-// node writes a type at an indentation, over several lines if need be.
+// node writes a type at an indentation, over several lines if necessary.
 func (p *tsPrinter) node(n *node, indent int, around precedence) {
 	const width = 90
 	if text, ok := inline(n, width); ok && (n.shape != shapeObject || len(n.fields) < 4) {
@@ -255,8 +254,8 @@ func (p *tsPrinter) node(n *node, indent int, around precedence) {
 	}
 }
 
-// list writes the parts of a union or intersection. If one of them is
-// documented, each has a line of its own, with its comment in front.
+// list writes the parts of a union or intersection. If one of them is documented, each is on its own line, after its
+// comment.
 func (p *tsPrinter) list(items []*node, operator string, indent int, around precedence) {
 	apart := slices.ContainsFunc(items, func(n *node) bool { return remark(n) != "" })
 	for i, item := range items {
@@ -416,7 +415,7 @@ func bareInline(n *node, width int) (string, bool) {
 	return strings.TrimSpace(w.b.String()), w.left >= 0
 }
 
-// inliner writes a type on one line and stops as soon as it is too long.
+// inliner writes a type on one line and stops once it is too long.
 type inliner struct {
 	b    strings.Builder
 	left int

@@ -1,6 +1,6 @@
-// Package check decides whether a program may run. Nothing runs before it has
-// passed: it parses, judges the program by rules, type-checks against the tools
-// that it can reach, weighs the risk, and makes what the runtime evaluates.
+// Package check decides whether a program may run. No program runs before it has passed. It parses the program,
+// judges it by rules, type-checks it against the tools that it can reach, weighs its risk, and produces what the
+// runtime evaluates.
 package check
 
 import (
@@ -53,7 +53,7 @@ type Options struct {
 	Trusted func(server string) bool // whether a server's hints may lower the effect of its tools; nil trusts none
 }
 
-// New returns a gate.
+// New returns a Gate with these options.
 func New(o Options) *Gate {
 	g := &Gate{typescript: typescript.New(o.Start), level: o.Level, trusted: o.Trusted}
 	if o.Parser != nil {
@@ -62,14 +62,13 @@ func New(o Options) *Gate {
 	return g
 }
 
-// Warm starts the compiler, which takes some 50 ms.
+// Warm starts the compiler, which takes about 50 ms.
 func (g *Gate) Warm() { g.typescript.Warm() }
 
 // Close ends the compiler's processes.
 func (g *Gate) Close() error { return g.typescript.Close() }
 
-// Check decides on the program of req against the tools it may see, and the skills
-// that it may import; nil has none.
+// Check checks the program of req against the tools it may see and the skills it may import. A nil skills has none.
 func (g *Gate) Check(ctx context.Context, req core.Request, tools *core.Toolset, skills source.Library) (Verdict, *core.Error) {
 	switch req.Language {
 	case core.TypeScript, core.JavaScript:
@@ -136,7 +135,7 @@ func (g *Gate) snake(ctx context.Context, req core.Request, tools *core.Toolset,
 	return v, nil
 }
 
-// add takes a skill along with a program.
+// add adds a skill to a program.
 func (v *Verdict) add(s source.Passed) {
 	v.Skills = append(v.Skills, s.Skill)
 	v.Program.Modules = append(v.Program.Modules, s.Module)
@@ -147,8 +146,7 @@ func (v *Verdict) add(s source.Passed) {
 	v.inside[s.Module.File] = s.Locate
 }
 
-// Locate turns the positions of an error, which are those of the code that
-// the runtime evaluated, into positions in the program as it was written.
+// Locate converts the positions of an error from the evaluated code to the program as it was written.
 func (v Verdict) Locate(e *core.Error) *core.Error {
 	if e == nil || v.locate == nil {
 		return e

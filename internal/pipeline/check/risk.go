@@ -6,7 +6,7 @@ import (
 	"retort/internal/policy/effect"
 )
 
-// riskOf weighs what a program can call and what the rules found in it.
+// riskOf weighs the tools that a program can call and the rules' findings.
 func (g *Gate) riskOf(r rules.Report, tools *core.Toolset, reached []*core.Tool, unknown bool) rules.Risk {
 	loops := map[*core.Tool]bool{}
 	for _, c := range r.Impact.Calls {

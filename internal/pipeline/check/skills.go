@@ -21,8 +21,8 @@ type Examined struct {
 // maxSkillCode bounds a skill's source, in bytes.
 const maxSkillCode = 256 << 10
 
-// Examine checks a skill as a program that imports it would be checked, before it
-// is saved: it takes the place of what others has under its name.
+// Examine checks a skill that has not been saved, in the same way as a program that imports it. The skill replaces
+// the one of the same name in others.
 func (g *Gate) Examine(ctx context.Context, skill core.Skill, tools *core.Toolset, others source.Library) (Examined, *core.Error) {
 	if len(skill.Code) > maxSkillCode {
 		return Examined{}, core.Errorf(core.KindLimit, "gate.skills", "the skill has %d bytes, %d are allowed", len(skill.Code), maxSkillCode).

@@ -14,7 +14,7 @@ import (
 	"retort/internal/sandbox"
 )
 
-// Answers keeps answers of servers for a while, as programs saw them.
+// Answers stores answers of servers for a while, as programs saw them.
 type Answers interface {
 	Get(server, key string) (json.RawMessage, bool)
 	Put(server, key string, value json.RawMessage)
@@ -22,7 +22,7 @@ type Answers interface {
 	Forget(server string)
 }
 
-// Cache answers calls again that were made before. It is shared by all executions.
+// Cache answers repeated calls. All executions share it.
 type Cache struct {
 	answers Answers
 	listed  func(t *core.Tool) bool
@@ -39,8 +39,7 @@ type waiting struct {
 	err    error
 }
 
-// NewCache keeps answers of tools that are annotated as read-only and idempotent, and of
-// those that are listed.
+// NewCache returns a Cache for tools that are annotated as read-only and idempotent, and for those that are listed.
 func NewCache(answers Answers, listed func(t *core.Tool) bool) *Cache {
 	return &Cache{answers: answers, listed: listed, wrote: map[string]int{}, flying: map[string]*waiting{}}
 }

@@ -79,7 +79,7 @@ type span struct {
 	text     bool   // the data are text
 }
 
-// fill puts something else into the spans that have data.
+// fill replaces the contents of the spans that have data.
 func fill(document []byte, spans []span, with func(span) []byte) []byte {
 	var out bytes.Buffer
 	at := 0

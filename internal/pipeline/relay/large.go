@@ -25,7 +25,7 @@ type Incoming interface {
 	Abort()
 }
 
-// large makes files of the large parts of an answer.
+// large writes the large parts of an answer to files.
 type large struct {
 	ctx     context.Context
 	server  string
@@ -116,7 +116,7 @@ func (l *large) part(index int) (core.SpooledPart, bool) {
 	return core.SpooledPart{}, false
 }
 
-// file begins the file of a part, and writes it.
+// file creates the file of a part and writes it.
 func (l *large) file(p core.SpooledPart, mime string) (f *filed, err error) {
 	switch p.Member {
 	case core.SpooledData, core.SpooledBlob:
@@ -157,7 +157,7 @@ func errBroken(err error) error {
 		WithHint("the server has cut it off, or made it badly: ask for less, with a filter, a page size, a range")
 }
 
-// json writes JSON: the rows of an array to a line each.
+// json writes JSON. An array gets one line per row.
 func (l *large) json(open func() io.Reader, s shape) (*filed, error) {
 	suffix, mime := ".json", "application/json"
 	if s.rows {
@@ -192,7 +192,7 @@ func (l *large) json(open func() io.Reader, s shape) (*filed, error) {
 	return f, nil
 }
 
-// lines writes text.
+// lines writes plain text.
 func (l *large) lines(open func() io.Reader, mime string) (*filed, error) {
 	suffix := extension(mime)
 	if suffix == ".bin" || suffix == ".json" {
@@ -239,7 +239,7 @@ func (l *large) create(suffix, mime string) (*filed, error) {
 	return f, nil
 }
 
-// reader ends with the call.
+// reader returns a reader that ends with the call.
 func (l *large) reader(r io.Reader) io.Reader { return cancelled{l.ctx, r} }
 
 type cancelled struct {

@@ -83,7 +83,7 @@ func (w *texts) flush(n int) error {
 	return nil
 }
 
-// hide hides a batch below the header of the text, as if it stood there.
+// hide hides a batch together with the text's header line, which gives it context.
 func (w *texts) hide(p []byte) ([]byte, error) {
 	if w.header == nil {
 		out, err := w.out.hidden(p, 0, 0)

@@ -12,8 +12,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// names answers the engine's own functions and makes sure that every other
-// call is for a tool that this execution may see.
+// names answers the engine's own functions and ensures that every other call is for a tool that this execution may
+// see.
 func names(x Execution) Guard {
 	return func(next sandbox.Host) sandbox.Host {
 		return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
@@ -29,8 +29,7 @@ func names(x Execution) Guard {
 	}
 }
 
-// resolve finds the tool that c means. A program may also name it in one
-// string, through the function "call".
+// resolve finds the tool that c names. A program may also pass the tool's name as a string to the function "call".
 func resolve(tools *core.Toolset, c core.Call) (core.Call, error) {
 	if c.Server == "" {
 		var byName struct {
@@ -58,7 +57,7 @@ func resolve(tools *core.Toolset, c core.Call) (core.Call, error) {
 	return core.Call{Server: tool.Server, Tool: tool.Name, Arguments: object(c.Arguments)}, nil
 }
 
-// object turns absent arguments into the empty object that tools expect.
+// object replaces absent arguments by the empty object that tools expect.
 func object(arguments json.RawMessage) json.RawMessage {
 	if trimmed := bytes.TrimSpace(arguments); len(trimmed) == 0 || string(trimmed) == "null" {
 		return json.RawMessage("{}")

@@ -28,7 +28,7 @@ type shape struct {
 	others    json.RawMessage // an object
 }
 
-// surveyor finds the shape of a JSON text.
+// surveyor determines the shape of a JSON text.
 type surveyor struct {
 	scan   jsonscan.Scanner
 	shape  shape
@@ -55,7 +55,7 @@ func survey(r io.Reader) (shape, error) {
 	return s.shape, err
 }
 
-// scan gives each piece of a JSON text to take.
+// scan passes each piece of a JSON text to take.
 func scan(r io.Reader, s *jsonscan.Scanner, take func(kind jsonscan.Kind, p []byte) error) error {
 	buf := make([]byte, 64<<10)
 	for {
@@ -113,7 +113,7 @@ func (s *surveyor) piece(kind jsonscan.Kind, p []byte) error {
 	return nil
 }
 
-// end takes in a member that has ended.
+// end processes a member that has ended.
 func (s *surveyor) end(at int64) {
 	switch {
 	case s.begin < 0: // an empty object
@@ -252,7 +252,7 @@ func (w *pieces) piece(kind jsonscan.Kind, p []byte) error {
 	return nil
 }
 
-// comma ends a batch where it has become large: between rows, or else in one.
+// comma ends a batch that has become large: between rows if possible, otherwise within one.
 func (w *pieces) comma(depth int) error {
 	top := &w.open[depth-1]
 	top.key = top.key[:0]
@@ -268,7 +268,7 @@ func (w *pieces) comma(depth int) error {
 	return nil
 }
 
-// flush writes a batch, and then the separator before the next one.
+// flush writes a batch and the separator before the next one.
 func (w *pieces) flush(separator []byte) error {
 	after := 0
 	for i := len(w.open) - 1; i >= 0; i-- {

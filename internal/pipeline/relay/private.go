@@ -82,7 +82,7 @@ func (h hiding) Save(ctx context.Context, suffix string, data []byte) (string, e
 	return h.Files.Save(ctx, suffix, data)
 }
 
-// maxMessage bounds what a program sees of an error, in bytes.
+// maxMessage bounds the error message that a program sees, in bytes.
 const maxMessage = 4 << 10
 
 func cut(text string) string {

@@ -20,11 +20,10 @@ import (
 	"retort/internal/sandbox"
 )
 
-// Guard wraps a Host. It may refuse, delay or rewrite calls, never widen what
-// the Host behind it allows.
+// Guard wraps a Host. It may refuse, delay or rewrite calls, and must never widen what the wrapped Host allows.
 type Guard func(sandbox.Host) sandbox.Host
 
-// Chain puts guards around h; the first guard sees a call first.
+// Chain wraps h in guards. The first guard sees a call first.
 func Chain(h sandbox.Host, guards ...Guard) sandbox.Host {
 	for i := len(guards) - 1; i >= 0; i-- {
 		h = guards[i](h)
@@ -32,8 +31,8 @@ func Chain(h sandbox.Host, guards ...Guard) sandbox.Host {
 	return h
 }
 
-// Upstream makes calls to the servers of the user. It answers with the bytes
-// of MCP's CallToolResult exactly as received; errors are *core.Error.
+// Upstream makes calls to the user's servers. It returns the bytes of MCP's CallToolResult exactly as received. Its
+// errors are *core.Error.
 type Upstream interface {
 	Call(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, error)
 }
@@ -78,8 +77,8 @@ type Execution struct {
 	NoCache bool
 	// Learn if set, is called with each answer as the program gets it. It must not block.
 	Learn func(t *core.Tool, answer json.RawMessage)
-	// Login, if it is set, has a person log in at the server of a call that was refused for
-	// want of that, and returns nil when the call may be made again.
+	// Login if set, asks a person to log in at the server of a call that was refused because a login is missing. It
+	// returns nil when the call may be made again.
 	Login func(ctx context.Context, c core.Call, needed *core.Error) *core.Error
 	// CallTimeout if not 0, bounds each call from the moment it is sent.
 	CallTimeout time.Duration
@@ -92,7 +91,7 @@ type Execution struct {
 	Asked func(a core.Asked) (came func(result json.RawMessage, failed *core.Error), refused *core.Error)
 }
 
-// Relay makes the Hosts of executions. The zero value is not usable.
+// Relay creates the Hosts of executions. The zero value is not usable.
 type Relay struct {
 	upstream Upstream
 	schemas  *schemas
@@ -101,13 +100,13 @@ type Relay struct {
 	ended    atomic.Uint64 // of them
 }
 
-// Effects counts the calls that may have effects: those that have begun, and those of them that have ended.
+// Effects counts the calls that may have effects: how many have begun, and how many of them have ended.
 func (r *Relay) Effects() (began, ended uint64) {
 	ended = r.ended.Load() // first: else one that ends in between could seem to end before it began
 	return r.began.Load(), ended
 }
 
-// New returns a relay towards an upstream. With a nil cache every call is made.
+// New returns a relay to an upstream. With a nil cache every call is made.
 func New(u Upstream, cache *Cache) *Relay {
 	return &Relay{upstream: u, schemas: newSchemas(), cache: cache}
 }
@@ -126,7 +125,7 @@ func (r *Relay) Revision() uint64 {
 	return 0
 }
 
-// Forget drops what the cache keeps of a server.
+// Forget drops a server's cached answers.
 func (r *Relay) Forget(server string) {
 	if r.cache != nil {
 		r.cache.forget(server, Execution{})
@@ -158,8 +157,8 @@ func (r *Relay) Open(x Execution) (sandbox.Host, *Tally) {
 	return host, tally
 }
 
-// wellFormed refuses calls whose arguments are not valid UTF-8: servers, rules and people
-// would each read something else in them.
+// wellFormed refuses calls whose arguments are not valid UTF-8, because servers, rules and people would each read
+// them differently.
 func wellFormed(next sandbox.Host) sandbox.Host {
 	return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
 		if !utf8.Valid(c.Arguments) {
@@ -200,7 +199,7 @@ func permitted(p core.Permit) Guard {
 	}
 }
 
-// police judges each call on its real arguments, whatever was known of it before.
+// police applies the policy to each call with its real arguments, whatever was decided before.
 func (r *Relay) police(x Execution) Guard {
 	return func(next sandbox.Host) sandbox.Host {
 		return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
@@ -363,7 +362,7 @@ func (r *Relay) out(x Execution) sandbox.Host {
 	})
 }
 
-// reach makes the call.
+// reach calls the upstream server.
 func (r *Relay) reach(ctx context.Context, x Execution, c core.Call) (core.Result, error) {
 	if x.Exact {
 		return r.exact(ctx, x, c)
@@ -400,8 +399,7 @@ func (x Execution) timed(ctx context.Context) (context.Context, context.CancelFu
 	return ctx, func() {}
 }
 
-// loggedIn waits until a person has logged in. The tool is looked at again, since that may
-// take long.
+// loggedIn waits until a person has logged in. Because that may take long, the tool is checked again afterwards.
 func (x Execution) loggedIn(ctx context.Context, c core.Call, needed *core.Error) *core.Error {
 	if failed := x.Login(ctx, c, needed); failed != nil {
 		return failed
@@ -418,7 +416,8 @@ func (x Execution) loggedIn(ctx context.Context, c core.Call, needed *core.Error
 	return core.FinalCheck(ctx)
 }
 
-// fetch makes the call, for an answer that is not in memory if there is a place for it.
+// fetch makes the call. A large answer is stored outside of memory if the upstream supports it and there is a place
+// for it.
 func (r *Relay) fetch(ctx context.Context, x Execution, c core.Call) (json.RawMessage, *core.Spooled, error) {
 	if f, ok := r.upstream.(Fetcher); ok && x.Files != nil {
 		return f.Fetch(ctx, c.Server, c.Tool, c.Arguments)

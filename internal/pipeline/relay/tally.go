@@ -9,7 +9,7 @@ import (
 	"retort/internal/sandbox"
 )
 
-// Tally counts the calls of one execution and ends them at the budget.
+// Tally counts the calls of one execution and refuses calls beyond the budget.
 type Tally struct {
 	mu       sync.Mutex
 	limit    int
@@ -27,7 +27,7 @@ func (t *Tally) serve(x Execution) {
 	t.limit, t.tools, t.progress = x.Limits.ToolCalls, x.Tools, x.Progress
 }
 
-// hit counts an answer that was given again.
+// hit counts an answer from the cache.
 func (t *Tally) hit() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

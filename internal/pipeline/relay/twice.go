@@ -28,7 +28,7 @@ type twice struct {
 	key  []byte
 }
 
-// depths of the objects of a result: the result, content[i], content[i].resource.
+// Depths of the objects of a result: the result, content[i], content[i].resource.
 const (
 	depthResult   = 1
 	depthPart     = 3
@@ -76,7 +76,7 @@ func (t *twice) piece(kind jsonscan.Kind, p []byte) error {
 	return nil
 }
 
-// matters reports whether a program sees a member of this name in an object of this depth.
+// matters reports whether programs see a member of this name in an object at this depth.
 func matters(depth int, name string) bool {
 	switch name {
 	case "content", "structuredContent", "isError":

@@ -15,8 +15,8 @@ import (
 	"retort/internal/core"
 )
 
-// Files keeps what tools send as bytes. Save stores data under a name of its
-// choice that ends in suffix and returns the path within the workspace.
+// Files stores bytes that tools send. Save chooses a name that ends in suffix and returns the path within the
+// workspace.
 type Files interface {
 	Save(ctx context.Context, suffix string, data []byte) (path string, err error)
 	// Create begins such a file, whose data is written step by step.
@@ -51,8 +51,8 @@ func unmarshal(data []byte, v any) error {
 	return err
 }
 
-// read takes in a result. Parts that are not text, which can be large and is never
-// needed twice, keep their bytes.
+// read parses a result. Parts other than text keep their bytes. Text does not, because it can be large and is needed
+// only once.
 func (a *answer) read(result json.RawMessage) error {
 	if !json.Valid(result) {
 		return errors.New("it is not valid JSON")
@@ -90,9 +90,9 @@ type blob struct {
 	Bytes    int    `json:"bytes"`
 }
 
-// toValue makes the value that a program sees: structuredContent if there is
-// any; else text that is JSON, parsed; else the text; several parts as a list;
-// images and blobs as files. A result marked as an error becomes a *core.Error.
+// toValue converts a result to the value that a program sees: structuredContent if present, else text parsed as JSON,
+// else the text. Several parts become a list, and images and blobs become files. A result marked as an error becomes
+// a *core.Error.
 func toValue(ctx context.Context, result json.RawMessage, x Execution) (json.RawMessage, error) {
 	var a answer
 	if err := a.read(result); err != nil {
@@ -185,7 +185,7 @@ func extension(mime string) string {
 	return ".bin"
 }
 
-// maxErrorText bounds what of a tool's error text is kept.
+// maxErrorText bounds how much of a tool's error text is used, in bytes.
 const maxErrorText = 4 << 10
 
 func toolError(a answer) error {

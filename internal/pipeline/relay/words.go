@@ -40,7 +40,7 @@ func quoted(names []string) string {
 	return strings.Join(q, ", ")
 }
 
-// maxShown bounds how much of a value or list an error repeats.
+// maxShown bounds how much of a value or list an error message repeats.
 const maxShown = 20
 
 func list(values []any) string {

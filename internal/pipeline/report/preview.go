@@ -11,8 +11,8 @@ import (
 // maxKeys bounds how many keys of an object a preview shows.
 const maxKeys = 40
 
-// viewer makes previews. Nothing personal may be cut before it is hidden: a part of it
-// would not be recognised.
+// viewer makes previews. Personal data is hidden before anything is cut, because part of a value would not be
+// recognized.
 type viewer struct {
 	hide func(string) string
 }

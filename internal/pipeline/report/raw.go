@@ -58,7 +58,7 @@ func nestEnd(raw []byte, i int) int {
 	return len(raw)
 }
 
-// items yields the items of an array, as they are written.
+// items yields the items of an array as written.
 func items(raw []byte) iter.Seq[json.RawMessage] {
 	return func(yield func(json.RawMessage) bool) {
 		for i := skipSpace(raw, skipSpace(raw, 0)+1); i < len(raw) && raw[i] != ']'; {

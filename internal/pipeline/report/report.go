@@ -17,7 +17,7 @@ type Files interface {
 	Write(path string, data []byte) error
 }
 
-// DefaultMaxTokens bounds result and output together.
+// DefaultMaxTokens bounds result and output together, in tokens.
 const DefaultMaxTokens = 2000
 
 // maxMessage bounds the text of an error, in bytes: enough for a message with
@@ -193,8 +193,7 @@ func lines(lang core.Language, name string) string {
 	return fmt.Sprintf(`(await fs.readFile('%s', 'utf8')).split('\n')`+nodeFS, name)
 }
 
-// spill writes data to a file and says so; where that fails, the preview is
-// all there is and the warning says why.
+// spill writes data to a file and says so. If that fails, only the preview remains and a warning gives the reason.
 func (m *maker) spill(what, name string, data []byte, preview, how string) {
 	o := m.outcome
 	n, _ := tokens.Fits(preview, m.left)

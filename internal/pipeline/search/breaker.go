@@ -22,7 +22,7 @@ type breaker struct {
 	err      error     // the last failure
 }
 
-// allow reports whether an attempt may be made, and why not.
+// allow reports whether an attempt may be made. If not, the error gives the reason.
 func (b *breaker) allow() (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

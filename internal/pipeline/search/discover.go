@@ -56,7 +56,7 @@ type Hit struct {
 	Score float64 // comparable within one Answer only; 0 in a list without question
 }
 
-// Discoverer finds tools. It is safe for use by several goroutines.
+// Discoverer finds tools. It is safe for concurrent use.
 type Discoverer struct {
 	catalog  Catalog
 	index    *index.Index
@@ -68,7 +68,7 @@ type Discoverer struct {
 	builds   sync.WaitGroup
 }
 
-// New returns a Discoverer, which Close ends.
+// New returns a Discoverer. Call Close to end it.
 func New(c Catalog, o Options) (*Discoverer, error) {
 	d := &Discoverer{catalog: c, index: index.New()}
 	if o.Embedder != nil {
@@ -96,8 +96,8 @@ func (d *Discoverer) Close() error {
 	return d.semantic.close()
 }
 
-// Search finds tools. A server or category that does not exist is a *core.Error
-// that names the nearest right ones; whatever ails the embeddings is a warning.
+// Search finds tools. An unknown server or category is a *core.Error that names the nearest ones. Problems with the
+// embeddings endpoint are warnings.
 func (d *Discoverer) Search(ctx context.Context, q Query) (Answer, error) {
 	tools := d.refresh(ctx)
 	for q.Settled && ctx.Err() == nil && tools != d.index.Toolset() && !d.isClosed() {
@@ -133,8 +133,8 @@ func (d *Discoverer) Search(ctx context.Context, q Query) (Answer, error) {
 	return a, nil
 }
 
-// refresh returns the current toolset and lets the index catch up with it. Only a
-// first search waits for that as long as it takes.
+// refresh returns the current toolset and waits, for a bounded time, until the index is up to date. Only the first
+// search waits without bound.
 func (d *Discoverer) refresh(ctx context.Context) *core.Toolset {
 	tools := d.catalog.Toolset()
 	known := d.index.Toolset()

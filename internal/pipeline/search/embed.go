@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Embedder turns texts into vectors that are close where the texts mean much the
-// same. Vectors of one model have one length. It is used by several goroutines.
+// Embedder converts texts to vectors. Texts of similar meaning get similar vectors. All vectors of a model have the
+// same length. It is used concurrently.
 type Embedder interface {
-	// Model names what makes the vectors: those of two models are never compared.
+	// Model names the model that produces the vectors. Vectors of different models are never compared.
 	Model() string
 	// Embed returns one vector per text, in their order.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
@@ -98,7 +98,7 @@ func complaint(response *http.Response) error {
 	return fmt.Errorf("it answered %q", text)
 }
 
-// readEmbeddings takes the vectors out of an answer to n texts.
+// readEmbeddings reads the vectors from the response for n texts.
 func readEmbeddings(data []byte, n int) ([][]float32, error) {
 	var answer struct {
 		Data []struct {

@@ -15,8 +15,8 @@ const (
 	rankOffset = 60
 )
 
-// fuse joins two rankings by reciprocal rank. Tools whose name the query spells
-// out stay first, whatever they mean.
+// fuse merges two rankings by reciprocal rank. Tools whose name the query spells out stay first, whatever their
+// meaning.
 func fuse(words []index.Hit, meaning []*core.Tool) []Hit {
 	if len(meaning) == 0 {
 		return hits(words)

@@ -9,10 +9,10 @@ import (
 	"retort/internal/pipeline/search/index"
 )
 
-// named bounds the names that a hint lists.
+// named bounds how many names a hint lists.
 const named = 20
 
-// scope makes a filter of a query's server and category.
+// scope returns the filter for a query's server and category.
 func scope(tools *core.Toolset, q Query) (index.Filter, error) {
 	var f index.Filter
 	if q.Server != "" {
@@ -33,7 +33,7 @@ func scope(tools *core.Toolset, q Query) (index.Filter, error) {
 	return f, nil
 }
 
-// findServer finds a server by any spelling; case and punctuation do not matter.
+// findServer finds a server by any spelling, ignoring case and punctuation.
 func findServer(tools *core.Toolset, name string) (*core.Server, bool) {
 	if s, ok := tools.Server(name); ok {
 		return s, true
@@ -86,7 +86,7 @@ func categories(tools *core.Toolset) []string {
 	return all
 }
 
-// fold keeps what counts in a name.
+// fold reduces a name to the characters that matter in comparisons.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {

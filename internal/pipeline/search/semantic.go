@@ -142,7 +142,7 @@ func (s *semantic) missing() ([]planned, error) {
 	return missing, s.kept.retain(wanted)
 }
 
-// fetchMissing fetches in batches, several at once, and stops at the first failure.
+// fetchMissing fetches vectors in batches, several at once, and stops at the first failure.
 func (s *semantic) fetchMissing() error {
 	missing, err := s.missing()
 	if err != nil {
@@ -230,7 +230,7 @@ func text(t *core.Tool) string {
 	return clip(b.String(), maxText)
 }
 
-// clip cuts text at a character's boundary, and makes it valid.
+// clip cuts text at a character boundary and replaces invalid UTF-8.
 func clip(text string, limit int) string {
 	if len(text) > limit {
 		for limit > 0 && !utf8.RuneStart(text[limit]) {
@@ -241,7 +241,7 @@ func clip(text string, limit int) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// search ranks tools by meaning, best first. Whatever keeps it from that is a warning.
+// search ranks tools by meaning, best first. If that fails, it returns a warning.
 func (s *semantic) search(ctx context.Context, tools *core.Toolset, f index.Filter, query string) ([]*core.Tool, []string) {
 	plan, have := s.planned(), 0
 	for _, p := range plan {

@@ -85,7 +85,7 @@ func (v *vectors) open() error {
 	return err
 }
 
-// readRecords calls yield for every whole record of data.
+// readRecords calls yield for every complete record in data.
 func readRecords(data []byte, yield func(vectorKey, []float32)) {
 	for {
 		at := bytes.Index(data, []byte(recordMagic))
@@ -161,8 +161,8 @@ func (v *vectors) room() int {
 	return math.MaxInt
 }
 
-// put keeps vectors, which must be of length 1, of the number of dimensions of
-// those that are kept. That they cannot be written to disk does not matter now.
+// put stores vectors. They must have length 1 and as many dimensions as the stored ones. A failure to write them to
+// disk is ignored.
 func (v *vectors) put(keys []vectorKey, numbers [][]float32) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -252,7 +252,7 @@ func (v *vectors) close() error {
 	return err
 }
 
-// unit scales a vector to length 1. One without a direction is an error.
+// unit scales a vector to length 1. The zero vector is an error.
 func unit(numbers []float32) error {
 	sum := 0.0
 	for _, n := range numbers {

@@ -19,12 +19,11 @@ type taken struct {
 	place
 }
 
-// step leads from an answer to a part of it: to the value of a key, or to an item of a
-// list if the key is empty.
+// step leads from an answer to a part of it: to the value of a key, or to a list item if the key is empty.
 type step struct{ key string }
 
-// maxTaken bounds the keys that are looked at; maxPath, how far each is followed;
-// maxBound, the places where a name is bound; maxSteps, the work in all.
+// maxTaken bounds the keys that are examined, maxPath how far each is followed, maxBound the places where a name is
+// bound, and maxSteps the total work.
 const (
 	maxTaken = 500
 	maxPath  = 24

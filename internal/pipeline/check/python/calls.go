@@ -52,8 +52,7 @@ func (k *checkedCall) say(at place, format string, args ...any) {
 	})
 }
 
-// isWhole reports whether a positional dict is all arguments, as the guest
-// decides it.
+// isWhole reports whether a positional dict holds all arguments. The guest decides it in the same way.
 func (k *checkedCall) isWhole(a argument) bool {
 	if a.Kind != "dict" {
 		return false

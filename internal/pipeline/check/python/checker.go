@@ -1,6 +1,5 @@
-// Package python decides whether a Python program fits the tools that it names.
-// Python is parsed by Python, in a sandbox, since parsing untrusted code is no work
-// for the host; what the parser says of the program is judged here.
+// Package python checks a Python program against the tools that it names. Python itself parses the program, in a
+// sandbox, because parsing untrusted code is too risky on the host. This package judges the parser's report.
 package python
 
 import (
@@ -40,8 +39,8 @@ type Checked struct {
 	lines, indent int // before the program, and before each of its lines
 }
 
-// Locate turns a line and column of Code into those of the program as it was
-// written. All are 1-based; columns count code points.
+// Locate converts a line and column of Code to those of the program as it was written. All are 1-based; columns count
+// code points.
 func (c Checked) Locate(line, column int) (int, int) { return line + c.lines, column + c.indent }
 
 // Checker checks programs. It is safe for concurrent use.
@@ -53,7 +52,7 @@ type Checker struct {
 	skills   source.Memo[skillKey, *program]
 }
 
-// New returns a checker that has programs parsed by p.
+// New returns a checker that parses programs with p.
 func New(p Parser) *Checker {
 	const servers, tools = 512, 4096
 	return &Checker{
@@ -113,9 +112,8 @@ func (c *Checker) judged(ctx context.Context, src Source, tools *core.Toolset) (
 	})
 }
 
-// parse finds the program in the text, has it parsed, and judges it while the
-// interpreter compiles it. What does not compile is no program, whatever the
-// judgement.
+// parse finds the program in the text, parses it, and judges it while the interpreter compiles it. Text that does not
+// compile is refused, whatever the judgement.
 func (c *Checker) parse(ctx context.Context, code string, tools *core.Toolset, judge func(*program) *core.Error) (*program, *core.Error) {
 	var first *program
 	for _, piece := range source.Pieces(code, `"""`, `'''`) {
@@ -175,7 +173,7 @@ func (p *program) read(ctx context.Context, judge func(*program) *core.Error) (r
 	return refusal, nil
 }
 
-// look finds the facts and the tree of a program in what the interpreter says.
+// look reads the program's facts and tree from the interpreter's report.
 func (p *program) look(lines []string, known *told, pickle []byte) error {
 	if known.Large {
 		return rules.ErrLarge
@@ -196,7 +194,7 @@ func (p *program) look(lines []string, known *told, pickle []byte) error {
 	return nil
 }
 
-// dedented takes off the blank space that all lines of a program begin with.
+// dedented removes the white space that all lines of a program begin with.
 func dedented(text string) (string, int) {
 	lines := strings.Split(text, "\n")
 	common, found := "", false

@@ -36,7 +36,7 @@ func (p *program) functions() []source.Function {
 	return found
 }
 
-// importable refuses what only a program may do outside of functions.
+// importable refuses a skill's code outside of functions that only a program may have.
 func (p *program) importable() *core.Error {
 	s := p.scopes.s
 	what := ""

@@ -111,7 +111,7 @@ var errFacts = errors.New("what the interpreter says of the program makes no sen
 // errMuch reports a program with too many or too long names.
 var errMuch = fmt.Errorf("it has too many names, or one of more than %d bytes", maxText)
 
-// decode reads what a guest says of a program with this many lines.
+// decode parses a guest's report on a program with this many lines.
 func decode(raw json.RawMessage, lines int) (*told, error) {
 	t := &told{}
 	if len(raw) <= maxTold && json.Unmarshal(raw, t) != nil {
@@ -185,7 +185,7 @@ func head(dotted string) string {
 	return first
 }
 
-// isASCII reports whether columns of a text are the same in bytes and in code points.
+// isASCII reports whether text is ASCII, so that its columns are the same in bytes and in code points.
 func isASCII(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {

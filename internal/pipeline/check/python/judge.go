@@ -54,7 +54,7 @@ func (p *program) syntax() *core.Error {
 	return p.refuse([]finding{f})
 }
 
-// judge finds everything that is wrong, in source order.
+// judge returns all findings, in source order.
 func (p *program) judge() []finding {
 	found := p.absences()
 	found = append(found, p.modules()...)
@@ -225,7 +225,7 @@ func (p *program) starTool(name string) *core.Tool {
 	return nil
 }
 
-// unknownNames returns the names in findings that nothing binds.
+// unknownNames returns the unbound names in findings.
 func unknownNames(found []finding) []string {
 	var names []string
 	for _, f := range found {

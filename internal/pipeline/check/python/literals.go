@@ -92,8 +92,7 @@ var constantKinds = map[sort]string{
 	sortNone: "none", sortText: "str", sortBytes: "bytes", sortTrue: "bool", sortFalse: "bool", sortInteger: "int", sortLong: "int", sortHuge: "int", sortFloat: "float",
 }
 
-// literal appends the JSON of a literal, and reports whether a node is one that
-// JSON can express.
+// literal appends a literal as JSON, and reports whether JSON can express the node.
 func (s *syntax) literal(b []byte, id nodeID, depth int) (json.RawMessage, bool) {
 	if depth > deepestLiteral {
 		return nil, false
@@ -128,7 +127,7 @@ func (s *syntax) negative(b []byte, id nodeID, depth int) (json.RawMessage, bool
 	return s.constant(b, value, minus)
 }
 
-// constant appends a constant, or a number's opposite.
+// constant appends a constant, or a number with the opposite sign.
 func (s *syntax) constant(b []byte, value value, minus bool) (json.RawMessage, bool) {
 	switch value.sort {
 	case sortNone:
@@ -180,8 +179,7 @@ func (s *syntax) literalList(b []byte, items []value, depth int) (json.RawMessag
 	return append(b, ']'), true
 }
 
-// literalDict appends a dict of texts. Of what has the same key the last counts,
-// in the place of the first.
+// literalDict appends a dict with text keys. A repeated key replaces the earlier value in its place.
 func (s *syntax) literalDict(b []byte, keys, values []value, depth int) (json.RawMessage, bool) {
 	if len(keys) > longestLiteral || len(keys) != len(values) || depth == deepestLiteral && len(keys) > 0 {
 		return nil, false
@@ -210,7 +208,7 @@ func (s *syntax) literalDict(b []byte, keys, values []value, depth int) (json.Ra
 	return append(b, '}'), true
 }
 
-// appendText appends a text as JSON, with nothing escaped that need not be.
+// appendText appends a text as JSON with as few escapes as possible.
 func appendText(b []byte, text string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')

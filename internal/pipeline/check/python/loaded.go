@@ -28,7 +28,7 @@ func (p *program) withImports() (code string, found bool) {
 	return l.replaced(p.code)
 }
 
-// loading finds the statements that execute the code of a skill.
+// loading finds the statements that execute a skill's code.
 type loading struct {
 	s        *syntax
 	x        *scopes
@@ -36,13 +36,13 @@ type loading struct {
 	executed []nodeID          // statements exec(…) at the top level, in the order of the text
 }
 
-// bound reports whether the program binds a name at its top level or, by a declaration, from inside of a function.
+// bound reports whether the program binds a name at its top level, or inside of a function by a global declaration.
 func (l *loading) bound(name string) bool {
 	text, ok := l.s.places[name]
 	return ok && l.x.find(text, l.x.module) != 0
 }
 
-// walk visits the statements of a node that belong to the scope of the module.
+// walk visits a node's statements that belong to the module's scope.
 func (l *loading) walk(id nodeID) {
 	for child := range l.s.children(id) {
 		switch l.s.class(child) {
@@ -71,7 +71,7 @@ func (l *loading) assign(id nodeID) {
 	}
 }
 
-// calls reports whether a node is a call of a function by its plain name, without keywords.
+// calls reports whether a node calls a function by its plain name and without keywords.
 func (l *loading) calls(id nodeID, function string) bool {
 	if id == 0 || l.s.class(id) != classCall || len(l.s.list(id, fieldKeywords)) > 0 {
 		return false
@@ -108,7 +108,7 @@ func (l *loading) skill(id nodeID) string {
 	return name
 }
 
-// replaced returns the code with imports for the statements that execute skills. Lines stay where they are.
+// replaced returns the code with imports in place of the statements that execute skills. Line numbers stay the same.
 func (l *loading) replaced(code string) (string, bool) {
 	lines := lineStarts(code)
 	any := false

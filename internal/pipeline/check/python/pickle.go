@@ -10,7 +10,7 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// The opcodes of pickle's protocol 4 that a syntax tree of Python needs.
+// Opcodes of pickle protocol 4 that Python syntax trees use.
 const (
 	opMark            = '('
 	opStop            = '.'
@@ -48,7 +48,7 @@ const (
 	opFrame           = 0x95
 )
 
-// Bounds on a pickled tree. A tree that the rules can judge is well below them.
+// Bounds on a pickled tree. Trees that the rules can judge are well below them.
 const (
 	maxPickle = 32 << 20 // bytes
 	maxSyntax = 1 << 20  // nodes
@@ -85,8 +85,7 @@ type dict struct {
 	span
 }
 
-// unpickle reads a syntax tree as the guest pickles it. Its error is errPickle or
-// one of package rules.
+// unpickle reads a syntax tree that the guest pickled. Its error is errPickle or one of package rules.
 func unpickle(data []byte) (*syntax, error) {
 	if len(data) > maxPickle {
 		return nil, rules.ErrLarge
@@ -116,7 +115,7 @@ func unpickle(data []byte) (*syntax, error) {
 	return &u.syntax, nil
 }
 
-// step does what the next opcode says.
+// step executes the next opcode.
 func (u *unpickler) step() error {
 	switch {
 	case u.kept > maxKept:
@@ -154,7 +153,7 @@ func (u *unpickler) step() error {
 	return nil
 }
 
-// compose does what an opcode says that takes values from the stack.
+// compose executes an opcode that takes values from the stack.
 func (u *unpickler) compose(op byte) error {
 	switch op {
 	case opBuild:
@@ -230,7 +229,7 @@ func (u *unpickler) memoize() error {
 	return nil
 }
 
-// recall pushes what was memoized, unless there may only be one of it.
+// recall pushes a memoized value, unless that value must be unique.
 func (u *unpickler) recall(n int) error {
 	if n < 0 || n >= len(u.memo) {
 		return errPickle
@@ -244,7 +243,7 @@ func (u *unpickler) recall(n int) error {
 	return errPickle
 }
 
-// literal does what an opcode says that has its value behind it.
+// literal executes an opcode that is followed by its value.
 func (u *unpickler) literal(op byte) error {
 	width := 1
 	switch op {
@@ -307,7 +306,7 @@ func (u *unpickler) float(s sort, f float64) {
 	u.kept++
 }
 
-// long pushes an integer of bytes, the lowest first.
+// long pushes an integer given by its bytes, lowest first.
 func (u *unpickler) long(b []byte) {
 	if len(b) > 8 {
 		u.push(sortHuge, 0)
@@ -344,7 +343,7 @@ func (u *unpickler) word(b []byte) (textID, error) {
 	return at, nil
 }
 
-// global takes a module and a name for a class.
+// global replaces a module and a name by a class.
 func (u *unpickler) global() error {
 	module, name := u.top(2), u.top(1)
 	if module.sort != sortText || name.sort != sortText {
@@ -389,7 +388,7 @@ func (u *unpickler) tuple(from int) error {
 	return nil
 }
 
-// reduce takes a class and a tuple for an instance.
+// reduce replaces a class and a tuple by an instance.
 func (u *unpickler) reduce() error {
 	callee, arguments := u.top(2), u.top(1)
 	if callee.sort != sortClass {
@@ -443,7 +442,7 @@ func (u *unpickler) setItems(from int) error {
 	return nil
 }
 
-// set sets one number of a place, and reports whether it can be one.
+// set sets one number of a span, and reports whether its value is valid.
 func (p *span) set(name label, v value) bool {
 	const wide = 1 << 24
 	if v.sort == sortNone {
@@ -483,7 +482,7 @@ func (u *unpickler) appendItems(from int) error {
 	return nil
 }
 
-// build gives an instance its fields.
+// build sets the fields of an instance.
 func (u *unpickler) build() error {
 	d := u.making(len(u.stack) - 1)
 	if d == nil {

@@ -41,7 +41,7 @@ func (r *reach) need(s *core.Server) *needs {
 	return n
 }
 
-// reached finds out what a program can reach.
+// reached determines what a program can reach.
 func (p *program) reached() *reach {
 	r := newReach()
 	r.unknown = p.facts.Computes
@@ -112,8 +112,8 @@ func (p *program) plain(path []string) []string {
 	return path
 }
 
-// addTool takes note of a tool by its name in Python. One that exists under
-// another name only is missing, unless modules may have raw names.
+// addTool notes a tool by its name in Python. A tool that exists only under another name counts as missing, unless
+// modules may have raw names.
 func (p *program) addTool(r *reach, s *core.Server, name string, at place, raw bool) {
 	for _, t := range s.Tools {
 		if t.Python == name || raw && t.Name == name {
@@ -126,7 +126,7 @@ func (p *program) addTool(r *reach, s *core.Server, name string, at place, raw b
 	}
 }
 
-// addUse takes note of a chain of names.
+// addUse notes a chain of names.
 func (p *program) addUse(r *reach, u use) {
 	path := u.Path
 	if u.Free {
@@ -150,7 +150,7 @@ func (p *program) addUse(r *reach, u use) {
 	}
 }
 
-// addMember takes note of servers.x and servers.x.tool.
+// addMember notes servers.x and servers.x.tool.
 func (p *program) addMember(r *reach, u use, path []string) {
 	s, ok := p.tools.Server(path[1])
 	switch {
@@ -165,8 +165,7 @@ func (p *program) addMember(r *reach, u use, path []string) {
 	}
 }
 
-// imported reports whether an import names a server that does not exist, which
-// was said there.
+// imported reports whether an import names a server that does not exist. Such an import has its own finding.
 func (p *program) imported(server string) bool {
 	for _, i := range p.facts.Imports {
 		if i.Module == "servers."+server || i.Module == "servers" && i.Name == server {
@@ -176,7 +175,7 @@ func (p *program) imported(server string) bool {
 	return false
 }
 
-// addOwn takes note of a use of call_mcp_tool.
+// addOwn notes a use of call_mcp_tool.
 func (p *program) addOwn(r *reach, u use, name string) {
 	if name != "call_mcp_tool" && name != "callMCPTool" {
 		return

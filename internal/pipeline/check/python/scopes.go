@@ -131,7 +131,7 @@ func (x *scopes) enterList(list []value, at scopeID) {
 	}
 }
 
-// enter takes note of the names that a node binds, and of the scopes in it.
+// enter notes the names that a node binds and the scopes inside it.
 func (x *scopes) enter(id nodeID, at scopeID) {
 	switch c := x.s.class(id); {
 	case c == classConstant:
@@ -216,7 +216,7 @@ func (s *syntax) first(id nodeID) nodeID {
 	return 0
 }
 
-// binder takes note of what a node binds without being a name.
+// binder notes what a node binds if it is not a name.
 func (x *scopes) binder(id nodeID, c class, at scopeID) {
 	name := fieldName
 	switch c {

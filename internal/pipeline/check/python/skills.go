@@ -95,7 +95,7 @@ func skillOf(identifier string) string {
 	return name
 }
 
-// uses checks the skills that a program names. Its error is about a place in p.
+// uses checks the skills that a program names. Its error refers to a place in p.
 func (l *linker) uses(ctx context.Context, p *program, chain source.Chain) *core.Error {
 	list, loose := p.skills()
 	for _, at := range loose {
@@ -130,7 +130,7 @@ func (l *linker) link(ctx context.Context, name string, chain source.Chain) (*Sk
 	})
 }
 
-// check checks a skill, and what it imports.
+// check checks a skill and what it imports.
 func (l *linker) check(ctx context.Context, skill core.Skill, chain source.Chain) (*Skill, *core.Error) {
 	key := skillKey{skill.Name, skill.Code, l.level, l.tools}
 	p, kept := l.checker.skills.Find(key)
@@ -185,7 +185,7 @@ func (l *linker) modules(p *program) (all []*Skill) {
 	return all
 }
 
-// join adds what a skill can reach to what a program that imports it can.
+// join adds what a skill can reach to the reach of an importing program.
 func (r *reach) join(o *reach) {
 	r.unknown = r.unknown || o.unknown
 	for t := range o.called {
@@ -198,7 +198,7 @@ func (r *reach) join(o *reach) {
 	}
 }
 
-// Examine checks a skill that is not saved yet.
+// Examine checks a skill that has not been saved yet.
 func (c *Checker) Examine(ctx context.Context, skill core.Skill, level rules.Level, library source.Library, tools *core.Toolset) (*Skill, *core.Error) {
 	l := c.linker(Source{Level: level, Skills: library}, tools)
 	chain, refusal := source.Chain{}.With(skill.Name, 0)

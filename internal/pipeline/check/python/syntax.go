@@ -5,8 +5,8 @@ import "unicode/utf8"
 // class identifies a node class of Python's module ast.
 type class uint8
 
-// The classes that mean something here. All others are classOther: of a newer
-// Python, or with nothing but children.
+// Node classes that matter here. All others are classOther: those of a newer Python, or those with nothing but
+// children.
 const (
 	classOther class = iota
 	classModule
@@ -121,8 +121,7 @@ var operators = [classes]string{
 // label identifies an attribute of a node.
 type label uint8
 
-// The fields that mean something here; all others are fieldOther. The first
-// four say where a node is.
+// Fields that matter here. All others are fieldOther. The first four locate a node.
 const (
 	fieldOther label = iota
 	fieldLine
@@ -309,8 +308,7 @@ func (s *syntax) symbol(id nodeID, name label) class {
 
 func (s *syntax) class(id nodeID) class { return s.nodes[id].class }
 
-// children yields the nodes inside of a node, in the order of the text but for
-// decorators.
+// children yields the children of a node, in the order of the text except for decorators.
 func (s *syntax) children(id nodeID) func(func(nodeID) bool) {
 	return func(yield func(nodeID) bool) {
 		n := &s.nodes[id]
@@ -342,7 +340,7 @@ func (s *syntax) place(text string) textID {
 	return at
 }
 
-// isText reports whether a node is a literal text.
+// isText reports whether a node is a string literal.
 func (s *syntax) isText(id nodeID) bool {
 	return id != 0 && s.class(id) == classConstant && s.get(id, fieldValue).sort == sortText
 }

@@ -21,7 +21,7 @@ func (w where) in(scope scopeID) where {
 	return w
 }
 
-// builder makes a tree as the rules read it of one of Python's.
+// builder converts Python's tree to the tree that the rules read.
 type builder struct {
 	s         *syntax
 	x         *scopes
@@ -79,14 +79,14 @@ func (b *builder) close(at int) {
 	}
 }
 
-// made adds a node with what inner adds inside.
+// made adds a node whose children inner adds.
 func (b *builder) made(kind rules.Kind, text string, w where, inner func()) {
 	at := b.open(kind, text, 0, w)
 	inner()
 	b.close(at)
 }
 
-// with adds a node with the nodes inside of it that these fields hold.
+// with adds a node whose children are the nodes in these fields.
 func (b *builder) with(kind rules.Kind, text string, id nodeID, w where, fields ...label) {
 	at := b.open(kind, text, 0, w)
 	for _, f := range fields {
@@ -95,7 +95,7 @@ func (b *builder) with(kind rules.Kind, text string, id nodeID, w where, fields 
 	b.close(at)
 }
 
-// field adds the nodes that a field holds.
+// field adds the nodes in a field.
 func (b *builder) field(id nodeID, name label, w where) {
 	switch v := b.s.get(id, name); v.sort {
 	case sortNode:
@@ -156,7 +156,7 @@ func (b *builder) node(id nodeID, w where) {
 	b.close(at)
 }
 
-// atom adds a node of a frequent class, and reports whether it is one.
+// atom adds a node of a frequent class. It returns false for other classes.
 func (b *builder) atom(id nodeID, c class, w where) bool {
 	s := b.s
 	switch c {
@@ -206,7 +206,7 @@ func (s *syntax) written(v value) (rules.Kind, string) {
 	return rules.Constant, "None"
 }
 
-// expression adds an expression, and reports whether it is one.
+// expression adds an expression. It returns false for other nodes.
 func (b *builder) expression(id nodeID, c class, w where) bool {
 	s := b.s
 	switch c {
@@ -246,7 +246,7 @@ func (b *builder) expression(id nodeID, c class, w where) bool {
 	return true
 }
 
-// statement adds a statement that is no definition, and reports whether it is one.
+// statement adds a statement other than a definition. It returns false for other nodes.
 func (b *builder) statement(id nodeID, c class, w where) bool {
 	switch c {
 	case classIf:
@@ -285,7 +285,7 @@ func (b *builder) statement(id nodeID, c class, w where) bool {
 	return true
 }
 
-// definition adds an import, a function or a class, and reports whether it is one.
+// definition adds an import, a function or a class. It returns false for other nodes.
 func (b *builder) definition(id nodeID, c class, w where) bool {
 	switch c {
 	case classFunctionDef, classAsyncFunctionDef, classClassDef:
@@ -517,7 +517,7 @@ func (b *builder) imports(id nodeID, w where) {
 	b.close(at)
 }
 
-// dotted reports whether an import binds only the first name of a module's.
+// dotted reports whether an import binds only the first part of a module's name.
 func (s *syntax) dotted(alias nodeID) bool {
 	return s.text(alias, fieldAsName) == 0 && strings.Contains(s.word(alias, fieldName), ".")
 }

@@ -9,7 +9,7 @@ import (
 // computing lists the functions with which programs access names that they compute.
 var computing = map[string]bool{"globals": true, "locals": true, "vars": true, "exec": true, "eval": true, "compile": true, "__import__": true}
 
-// visitor finds the facts of a program.
+// visitor collects the facts of a program.
 type visitor struct {
 	facts
 	s        *syntax
@@ -34,7 +34,7 @@ func words(text string) map[string]bool {
 	return set
 }
 
-// factsOf finds the facts of a program, given its lines.
+// factsOf returns the facts of a program, given its lines.
 func factsOf(lines []string, x *scopes, t *told) *facts {
 	n := len(x.s.nodes)
 	v := &visitor{
@@ -203,7 +203,7 @@ func (v *visitor) chain(id nodeID, at scopeID, quiet bool) {
 	}
 }
 
-// call takes note of a chain that is called, and of getattr with a literal.
+// call notes a chain that is called, and getattr with a literal.
 func (v *visitor) call(id nodeID, at scopeID) {
 	called, args := v.s.node(id, fieldFunc), v.s.list(id, fieldArgs)
 	c := v.s.class(called)
@@ -271,7 +271,7 @@ func (v *visitor) use(id nodeID, at scopeID, quiet bool, called, member nodeID) 
 	v.Uses = append(v.Uses, u)
 }
 
-// free takes note of a name that nothing binds.
+// free notes an unbound name.
 func (v *visitor) free(root nodeID, text textID, quiet bool) {
 	word := v.s.texts[text]
 	v.Computes = v.Computes || computing[word]

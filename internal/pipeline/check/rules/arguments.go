@@ -107,7 +107,7 @@ func (r *argumentReader) command(line string) {
 	r.judge(line)
 }
 
-// judge looks for critical commands in a text, also in what it has a shell run.
+// judge finds critical commands in a text, also in nested shell commands.
 func (r *argumentReader) judge(text string) {
 	if r.found.Critical != "" {
 		return

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// call judges what a call is given.
+// call judges a call and its arguments.
 func (j *judge) call(i int32) {
 	callee := j.child(i, 0)
 	if callee < 0 {
@@ -25,7 +25,7 @@ func (j *judge) call(i int32) {
 	}
 }
 
-// bound judges calls that give a function some of its arguments.
+// bound judges calls that bind some arguments of a function.
 func (j *judge) bound(i int32, path string, args []int32) {
 	if len(args) < 2 {
 		return
@@ -62,7 +62,7 @@ func (j *judge) callOf(i int32, path string, args []int32) {
 // isBound reports whether a node is a variable of the program.
 func (j *judge) isBound(i int32) bool { return j.is(i, Name) && j.Nodes[i].Bind > 0 }
 
-// method judges calls of methods whose object need not be known.
+// method judges calls of methods that are dangerous on any object.
 func (j *judge) method(i, callee int32, args []int32) {
 	switch name := j.Nodes[callee].Text; name {
 	case "insertAdjacentHTML", "createContextualFragment":
@@ -84,7 +84,7 @@ func (j *judge) method(i, callee int32, args []int32) {
 	}
 }
 
-// fromAddress finds modules that are imported from elsewhere.
+// fromAddress finds modules that are imported from a URL.
 func (j *judge) fromAddress(i int32, module string) {
 	for _, scheme := range []string{"data:", "http:", "https:", "blob:", "file:"} {
 		if strings.HasPrefix(module, scheme) && j.Language == Script {
@@ -107,14 +107,14 @@ func (j *judge) wholeGlobal(path string, args []int32) {
 
 var formatWalk = lazily(`\{[^{}]*(\.__\w+__|\[__\w+__\])`)
 
-// format finds attribute walks in a format string.
+// format finds format strings that walk attributes.
 func (j *judge) format(i int32, s string) {
 	if m := formatWalk().FindString(s); m != "" {
 		j.find("dunder.format", i, m)
 	}
 }
 
-// indirect finds calls that are others in disguise.
+// indirect finds disguised calls of other functions.
 func (j *judge) indirect(i int32, path string, args []int32) {
 	switch {
 	case path == "setTimeout", path == "setInterval", path == "setImmediate":
@@ -132,10 +132,10 @@ func (j *judge) indirect(i int32, path string, args []int32) {
 	}
 }
 
-// readers give a member by its name.
+// readers lists functions that return a member by its name.
 var readers = []string{"Reflect.get", "Reflect.getOwnPropertyDescriptor", "Object.getOwnPropertyDescriptor"}
 
-// reads judges a member that is read by its name.
+// reads judges access to a member by its name.
 func (j *judge) reads(i int32, args []int32) {
 	name, ok := j.text(args[1])
 	if !ok {
@@ -165,7 +165,7 @@ func (j *judge) isCode(i int32) bool {
 	return ok && codeLike().MatchString(s) || !ok && j.is(j.only(i), Template)
 }
 
-// attribute judges getattr and its like.
+// attribute judges getattr and similar functions.
 func (j *judge) attribute(i int32, path string, args []int32) {
 	at := 1
 	if strings.HasPrefix(path, "@operator.") {
@@ -259,7 +259,7 @@ const (
 
 const maxFollowed = 2000 // nodes that one question of origin looks at
 
-// origin follows an expression, through variables, to what gives its values.
+// origin follows an expression through variables to the origin of its values.
 func (j *judge) origin(i int32) (from origin) {
 	todo, left, seen := []int32{i}, maxFollowed, map[int32]bool{}
 	for len(todo) > 0 && left > 0 {

@@ -48,7 +48,7 @@ var (
 	top       = lazily(`^(/|/\*|~|~/|\.\.?|\.\./?|\./?|/[\w.-]+/?|\*|[a-zA-Z]:\\?)$`)
 )
 
-// fileCall judges what a program does with files.
+// fileCall judges how a program uses files.
 func (j *judge) fileCall(i int32, path string, args []int32) {
 	use := fileUseOf(path)
 	if use == 0 {

@@ -93,7 +93,7 @@ const Computed = "(a name that the program computes)"
 // second lists the functions whose second argument is a file that they write.
 var second = []string{"cp", "cpSync", "copyFile", "copyFileSync", "copy", "copy2", "copytree", "move", "rename", "renameSync", "replace", "link", "linkSync", "symlink", "symlinkSync"}
 
-// affects takes note of files that a call changes.
+// affects notes files that a call changes.
 func (m *Impact) affects(j *judge, i int32, path, name string, use fileUse) {
 	if use != reads {
 		m.Affects = adding(m.Affects, namedOr(name))
@@ -111,7 +111,7 @@ func namedOr(name string) string {
 	return shortened(name)
 }
 
-// starts takes note of a command that a call starts.
+// starts notes a command that a call starts.
 func (m *Impact) starts(j *judge, i int32, path string) {
 	d, ok := lookup(j.Language, path)
 	if !ok || d.rule != "process.command" && d.rule != "process.spawn" {
@@ -141,7 +141,7 @@ func constant(j *judge, i int32) string {
 	return "(computed)"
 }
 
-// use takes note of a tool.
+// use notes a tool.
 func (m *Impact) use(name string, loop bool) {
 	if name == "" || !strings.ContainsAny(name, "._") {
 		return
@@ -181,9 +181,8 @@ func domains(text string) []string {
 // repeating lists methods that call a function for each of many items.
 var repeating = []string{"map", "forEach", "flatMap", "filter", "reduce", "reduceRight", "some", "every", "find", "findIndex", "sort", "from", "setInterval", "filterfalse", "starmap", "replace"}
 
-// repeated finds the nodes that may run more than once: those in loops, in
-// functions that a loop calls or that call themselves, and in functions that are
-// given to what calls them often.
+// repeated finds the nodes that may run more than once: those in loops, in functions that are called in a loop or
+// recursively, and in functions passed to a function that calls them repeatedly.
 func (p *program) repeated() []bool {
 	loops := make([]bool, len(p.Nodes))
 	var todo []int32

@@ -20,15 +20,14 @@ type Report struct {
 	Complexity int // the highest cyclomatic complexity of a function, or of what stands outside of functions
 }
 
-// Bounds on reports.
+// Bounds on a report.
 const (
 	maxFindings = 50
 	maxSame     = 5 // of one rule
 	maxDetail   = 60
 )
 
-// Judge finds what there is to say of a program. It takes time that grows with the
-// size of the tree. Its error is ErrTree or ErrDeep.
+// Judge applies all rules to a program. Its time grows with the size of the tree. Its error is ErrTree or ErrDeep.
 func Judge(t *Tree) (Report, error) {
 	if err := t.Check(); err != nil {
 		return Report{}, err
@@ -53,7 +52,7 @@ type judge struct {
 	commands int
 }
 
-// find adds a finding of a rule, at the rule's own severity.
+// find adds a finding with the rule's own severity.
 func (j *judge) find(rule string, i int32, detail string) {
 	j.findAs(rule, severityOf(rule), i, detail)
 }
@@ -80,7 +79,7 @@ func (j *judge) findAt(rule string, s Severity, start, end int, detail string) {
 	j.found = append(j.found, Finding{rule, s, start, end, detail})
 }
 
-// makeRoom drops a finding that is milder than one of a severity.
+// makeRoom drops a finding that is milder than severity.
 func (j *judge) makeRoom(s Severity) bool {
 	mildest := 0
 	for k, f := range j.found {
@@ -205,7 +204,7 @@ func (j *judge) isDecoding(i int32) bool {
 	return !ok || slices.Contains([]string{"base64", "base64url", "hex"}, encoding)
 }
 
-// imports finds modules that a program has no use for.
+// imports finds imports of modules that no program needs.
 func (j *judge) imports(i int32) {
 	path := j.module(j.Nodes[i].Text)
 	j.fromAddress(i, j.Nodes[i].Text)
@@ -218,7 +217,7 @@ func (j *judge) imports(i int32) {
 	}
 }
 
-// member finds names of members that lead out of an object.
+// member finds accesses to members that lead out of an object.
 func (j *judge) member(i int32) {
 	n := &j.Nodes[i]
 	key, object := n.Text, j.child(i, 0)
@@ -240,7 +239,7 @@ func (j *judge) member(i int32) {
 	}
 }
 
-// hidden finds names that are put together from pieces.
+// hidden finds names that are assembled from parts.
 func (j *judge) hidden(i int32, name string) {
 	if !j.is(i, String) && !j.is(i, Name) && slices.Contains(hideable, name) {
 		j.find("code.hidden", i, name)
@@ -270,7 +269,7 @@ func (j *judge) computed(i, object int32, key string) {
 	}
 }
 
-// constructor finds the ways from any value to the constructor of functions.
+// constructor finds access to the Function constructor through any value.
 func (j *judge) constructor(i, object int32) {
 	for _, path := range j.path(i) {
 		switch {
@@ -281,7 +280,7 @@ func (j *judge) constructor(i, object int32) {
 	}
 }
 
-// dunder finds the attributes that lead from any Python object to all others.
+// dunder finds attributes that lead from any Python object to all others.
 func (j *judge) dunder(i, object int32, key string) {
 	switch key {
 	case "__subclasses__":
@@ -312,7 +311,8 @@ func (j *judge) isSuper(i int32) bool {
 	return slices.ContainsFunc(j.path(i), func(s string) bool { return s == "super()" || s == "object" })
 }
 
-// property finds what a class defines that is run behind a program's back.
+// property judges a property: hooks that Python's deserialization calls, names assembled from parts, and React's HTML
+// sink.
 func (j *judge) property(i int32) {
 	if key := j.Nodes[i].Text; j.Language == Python && (key == "__reduce__" || key == "__reduce_ex__") {
 		j.find("code.deserialize", i, key)

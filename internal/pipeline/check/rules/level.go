@@ -3,7 +3,7 @@ package rules
 // Severity grades a finding.
 type Severity uint8
 
-// The severities, mildest first.
+// Severities, mildest first.
 const (
 	Info     Severity = iota + 1 // worth a note
 	Low                          // has ordinary uses
@@ -19,7 +19,7 @@ func (s Severity) String() string { return severityNames[min(int(s), len(severit
 // Level says how strictly programs are judged.
 type Level uint8
 
-// The levels, weakest first. The zero Level is Standard.
+// Levels. The zero Level is Standard.
 const (
 	Standard Level = iota
 	Permissive
@@ -53,7 +53,7 @@ func (l Level) String() string { return levelNames[min(l.strictness(), len(level
 // Action says what happens to a program because of a finding.
 type Action uint8
 
-// The actions.
+// Actions, mildest first.
 const (
 	Ignore Action = iota
 	Warn

@@ -71,7 +71,7 @@ func newProgram(t *Tree) *program {
 	return p
 }
 
-// define takes note of the variables that a node gives values to.
+// define notes the variables that a node assigns.
 func (p *program) define(i int32) {
 	switch n := &p.Nodes[i]; n.Kind {
 	case Assign:
@@ -109,7 +109,7 @@ func (p *program) add(i int32, d def) {
 	}
 }
 
-// bind gives a name, or the names in a pattern, their values.
+// bind assigns a value to a name, or to the names in a pattern.
 func (p *program) bind(target int32, d def) {
 	type pair struct {
 		target int32

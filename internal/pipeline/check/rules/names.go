@@ -9,8 +9,8 @@ type danger struct {
 	whole    bool     // its members are meant too
 }
 
-// lookup finds the rule for a path: for itself, for a module or object that it is
-// a member of, for what calls a function in another way.
+// lookup finds the rule for a path: for the path itself, for a module or object that contains it, or for another way
+// to call a function.
 func lookup(l Language, path string) (danger, bool) {
 	names := scriptNames
 	if l == Python {
@@ -29,7 +29,7 @@ func lookup(l Language, path string) (danger, bool) {
 	return danger{}, false
 }
 
-// all makes one danger of many names.
+// all maps names to the same danger.
 func all(m map[string]danger, d danger, names ...string) {
 	for _, n := range names {
 		m[n] = d

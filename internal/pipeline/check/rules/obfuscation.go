@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Thresholds of obfuscation.
+// Thresholds for obfuscation.
 const (
 	minEscapes    = 12     // escapes of plain letters in one string
 	minRandom     = 120    // bytes of a string that looks like noise
@@ -20,7 +20,7 @@ const (
 	maxIdentifier = 400    // bytes of a name that is looked at
 )
 
-// literal judges how a string is written.
+// literal judges how a string literal is written.
 func (j *judge) literal(i int32) {
 	s, raw := j.Nodes[i].Text, j.raw(i)
 	if n := escapes(raw); n >= minEscapes && 4*n*2 > len(raw) {
@@ -93,7 +93,7 @@ func isNoise(s string) bool {
 	return bits > noise
 }
 
-// numbers finds lists of numbers that are text in disguise.
+// numbers finds lists of numbers that encode text.
 func (j *judge) numbers(i int32) {
 	if j.spells(i) {
 		j.find("obfuscation.charcodes", i, "")
@@ -130,7 +130,7 @@ func (j *judge) spells(i int32) bool {
 	return total >= minCodes && signs > 0 && letters > signs && (letters+signs)*10 >= total*9
 }
 
-// identifier judges the letters of a name.
+// identifier finds suspicious letters in a name.
 func (j *judge) identifier(i int32, name string) {
 	if name == "" || len(name) > maxIdentifier {
 		return
@@ -177,8 +177,7 @@ func isInvisible(r rune) bool {
 	return r >= 0xe0000 && r <= 0xe007f
 }
 
-// letters judges the characters of the source as a whole: those that make it look
-// like another program.
+// letters finds characters in the source that make it look like another program.
 func (j *judge) letters() {
 	var before rune
 	tagged := 0
@@ -202,7 +201,7 @@ func (j *judge) letters() {
 	}
 }
 
-// symbols finds programs written in signs alone.
+// symbols finds programs written only in punctuation.
 func (j *judge) symbols() {
 	if len(j.Nodes) < minSymbols {
 		return

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// lazily compiles an expression when it is first used: else every start of the
-// program would pay for it, and every sandbox is one.
+// lazily returns a function that compiles an expression on first use. Otherwise every start of the program would pay
+// for it, and every sandbox starts the program.
 func lazily(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }

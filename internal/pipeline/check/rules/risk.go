@@ -44,7 +44,7 @@ func (r Risk) Without(told func(Use) bool) Risk {
 	return Weigh(r.report, rest, r.Unknown && len(rest) > 0)
 }
 
-// Reaches reports whether a program, or a skill that it uses, names what reaches for the network.
+// Reaches reports whether a program, or a skill that it uses, names something that accesses the network.
 func (r Risk) Reaches() bool {
 	return slices.ContainsFunc(r.report.Findings, func(f Finding) bool { return strings.HasPrefix(f.Rule, "network.") })
 }
@@ -69,8 +69,7 @@ const (
 // weightOf returns the points that the gravest finding of a severity adds.
 var weightOf = [...]int{0, 0, 3, 15, 40, 70}
 
-// Weigh finds the risk of a program that can call these tools; unknown says that
-// it computes which.
+// Weigh determines the risk of a program that can call these tools. unknown means that it computes names of tools.
 func Weigh(r Report, uses []Use, unknown bool) Risk {
 	slices.SortStableFunc(uses, func(a, b Use) int { return int(b.Effect.Kind) - int(a.Effect.Kind) })
 	w := &weighing{risk: Risk{Uses: uses, Unknown: unknown, Impact: r.Impact, report: r}}
@@ -116,7 +115,7 @@ func (w *weighing) add(points int, format string, args ...any) {
 	w.parts = append(w.parts, part{points, fmt.Sprintf(format, args...)})
 }
 
-// tools weighs what can be called: the furthest effect counts, the others a little.
+// tools weighs the tools: the one with the strongest effect fully, the others a little.
 func (w *weighing) tools(uses []Use, unknown bool) {
 	if len(uses) == 0 {
 		return
@@ -151,7 +150,7 @@ func (w *weighing) looped(uses []Use) {
 	}
 }
 
-// across weighs that what one server gives can be sent to another.
+// across weighs that data of one server can be sent to another.
 func (w *weighing) across(uses []Use) {
 	from, to := map[string]bool{}, ""
 	for _, u := range uses {
@@ -178,7 +177,7 @@ func (w *weighing) files(m Impact) {
 	w.add(min(maxDomains, weightDomain*len(m.Domains)), "it names %s", listed(m.Domains))
 }
 
-// findings weighs what the rules found: the gravest counts, the others a little.
+// findings weighs the rules' findings: the gravest fully, the others a little.
 func (w *weighing) findings(r Report) {
 	worst := -1
 	for k, f := range r.Findings {
@@ -196,7 +195,7 @@ func (w *weighing) findings(r Report) {
 	}
 }
 
-// listed names the first of a list.
+// listed returns the first names of a list.
 func listed(names []string) string {
 	const most = 3
 	if len(names) <= most {

@@ -26,7 +26,7 @@ func (p *program) toolPath(path string) string {
 	return path
 }
 
-// serverModule takes the path of a member of a server's module apart.
+// serverModule splits the path of a member of a server's module.
 func serverModule(path string) (module, member string) {
 	k := strings.LastIndex(path, "servers")
 	if k < 0 {
@@ -44,7 +44,7 @@ func serverModule(path string) (module, member string) {
 	return module, strings.TrimPrefix(member, "default.")
 }
 
-// rawCallers call the tool that their first argument names.
+// rawCallers lists functions that call the tool named by their first argument.
 var rawCallers = []string{"callMCPTool", "call_mcp_tool", "@./client.callMCPTool", "@client.call_mcp_tool", "@client.callMCPTool", "@servers.client.call_mcp_tool"}
 
 // commandNames lists parameters, and parts of tool names, that take commands.
@@ -53,7 +53,7 @@ var commandNames = lazily(`(?i)(sql|query|queries|statement|command|cmd|script|s
 // sqlNames lists those of commandNames that take SQL.
 var sqlNames = lazily(`(?i)(sql|query|queries|statement|database|db|exec|run|script|command)`)
 
-// toolCall judges commands that a tool is given.
+// toolCall finds dangerous commands in a tool's arguments.
 func (j *judge) toolCall(path string, args []int32) {
 	tool := j.toolPath(path)
 	raw := slices.Contains(rawCallers, path) && len(args) > 0
@@ -87,7 +87,7 @@ func (j *judge) anyCall(args []int32) {
 	}
 }
 
-// given judges one argument; isCommand says that its place is one for commands.
+// given judges one argument. isCommand means that the parameter takes commands.
 func (j *judge) given(i int32, key string, isCommand bool, deep int) {
 	if deep == 0 {
 		return

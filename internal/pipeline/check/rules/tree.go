@@ -8,8 +8,7 @@ import "errors"
 // Kind classifies the nodes of a Tree. The set is closed.
 type Kind uint8
 
-// The kinds of nodes, with their text and children. Parentheses, casts and types
-// are in no tree.
+// Kinds of nodes, with their text and children. Trees do not contain parentheses, casts and types.
 const (
 	Other     Kind = iota // anything else; its children in order
 	Name                  // a variable that is used or assigned; Text, Bind
@@ -81,7 +80,7 @@ type Node struct {
 // Language names a family of languages.
 type Language uint8
 
-// The families.
+// Families of languages.
 const (
 	Script Language = iota // TypeScript, JavaScript
 	Python

@@ -18,7 +18,7 @@ type Recognized struct {
 // languages share, such as a call of a method named get, can produce a lower score.
 const leastPython = 2
 
-// recognizable bounds how much of a text is looked at, in bytes.
+// recognizable bounds how much of a text is examined, in bytes.
 const recognizable = 16 << 10
 
 // Recognize determines a program's language from its syntax: from the info string of a Markdown fence, else from
@@ -64,7 +64,7 @@ type evidence struct {
 
 type syntaxOf []evidence
 
-// score adds the weights of what occurs in a text.
+// score adds up the weights of the patterns that occur in a text.
 func (s syntaxOf) score(text string) int {
 	total := 0
 	for _, e := range s {
@@ -75,8 +75,8 @@ func (s syntaxOf) score(text string) int {
 	return total
 }
 
-// pythonSyntax returns patterns that match Python and not TypeScript, for a text without strings and comments. The first
-// call compiles them: every process of Retort loads this package, and few need the patterns.
+// pythonSyntax returns patterns that match Python and not TypeScript, in a text without strings and comments. They
+// are compiled on first use, because every process of Retort loads this package and few need them.
 var pythonSyntax = sync.OnceValue(func() syntaxOf {
 	return syntaxOf{
 		{4, regexp.MustCompile(`(?m)^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(`)},
@@ -108,7 +108,7 @@ var pythonSyntax = sync.OnceValue(func() syntaxOf {
 	}
 })
 
-// scriptSyntax returns patterns that match TypeScript or JavaScript and not Python. The first call compiles them.
+// scriptSyntax returns patterns that match TypeScript or JavaScript and not Python. They are compiled on first use.
 var scriptSyntax = sync.OnceValue(func() syntaxOf {
 	return syntaxOf{
 		{4, regexp.MustCompile(`(?m)^return\b`)}, // at the top level

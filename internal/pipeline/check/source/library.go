@@ -16,7 +16,7 @@ type Library interface {
 // NoSkills implements Library without skills.
 type NoSkills struct{}
 
-// Skill finds nothing.
+// Skill returns an error: there are no skills.
 func (NoSkills) Skill(name string, _ core.Language) (core.Skill, *core.Error) {
 	return core.Skill{}, core.Errorf(core.KindType, "gate.skills", "there is no skill %q", name).WithHint("list_skills lists them, save_skill saves one")
 }
@@ -49,7 +49,7 @@ func Exported(skill string, functions []Function) string {
 	return skill + " has " + OrList(names)
 }
 
-// maxSkills and maxChain bound what one program imports, and how deep.
+// maxSkills bounds how many skills one program imports, and maxChain how deep.
 const (
 	maxSkills = 64
 	maxChain  = 16

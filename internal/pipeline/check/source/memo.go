@@ -9,12 +9,12 @@ type Memo[K comparable, V any] struct {
 	made  map[K]V
 }
 
-// NewMemo returns a memo of at most limit keys.
+// NewMemo returns a Memo of at most limit keys.
 func NewMemo[K comparable, V any](limit int) Memo[K, V] {
 	return Memo[K, V]{limit: limit, mu: &sync.Mutex{}, made: map[K]V{}}
 }
 
-// Find returns what was put under key.
+// Find returns the value stored under key.
 func (m *Memo[K, V]) Find(key K) (V, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -22,7 +22,7 @@ func (m *Memo[K, V]) Find(key K) (V, bool) {
 	return v, ok
 }
 
-// Put keeps v under key.
+// Put stores v under key.
 func (m *Memo[K, V]) Put(key K, v V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -32,7 +32,7 @@ func (m *Memo[K, V]) Put(key K, v V) {
 	m.made[key] = v
 }
 
-// Get returns what was made for key, or has it made.
+// Get returns the value stored under key, creating it if necessary.
 func (m *Memo[K, V]) Get(key K, create func() V) V {
 	m.mu.Lock()
 	v, ok := m.made[key]

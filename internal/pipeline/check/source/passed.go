@@ -15,6 +15,6 @@ type Passed struct {
 	Uses      []string // skills that it imports, sorted
 	Warnings  []string
 	Report    rules.Report
-	// Locate turns a line and column of the module's code into those of the skill's.
+	// Locate converts a line and column of the module's code to those of the skill's.
 	Locate func(line, column int) (int, int)
 }

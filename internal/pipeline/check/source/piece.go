@@ -56,7 +56,7 @@ func closingFence(lines []string, first int, opening string) int {
 	return len(lines)
 }
 
-// Fence takes a line like ```ts apart; the marker is empty if it is no fence.
+// Fence parses a line like ```ts. The marker is empty if the line is not a fence.
 func Fence(line string) (marker, info string) {
 	line = strings.TrimSpace(line)
 	if line == "" || line[0] != '`' && line[0] != '~' {

@@ -21,7 +21,7 @@ type Unseen struct {
 	Loose, Tried bool
 }
 
-// How many answers there must be before one that lacks a field tells anything.
+// Numbers of answers without a field from which on its absence is significant.
 const (
 	fewAnswers  = 3
 	someAnswers = 5

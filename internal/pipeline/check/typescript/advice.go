@@ -19,7 +19,7 @@ func (r *reach) learned() bool {
 	return false
 }
 
-// advised takes out of diagnostics those that are about fields which no answer had so far.
+// advised separates the diagnostics about fields that no answer has had from the others.
 func (p *program) advised(diagnostics []tsc.Diagnostic) (others []tsc.Diagnostic, advice []finding) {
 	for _, d := range diagnostics {
 		t := p.answering(d)

@@ -1,6 +1,5 @@
-// Package typescript decides whether a TypeScript or JavaScript program fits
-// the tools that it names, and makes what the runtime evaluates. The compiler
-// behind it is that of github.com/microsoft/typescript-go/tsc.
+// Package typescript checks a TypeScript or JavaScript program against the tools that it names, and produces what the
+// runtime evaluates. It uses the compiler of github.com/microsoft/typescript-go/tsc.
 package typescript
 
 import (
@@ -38,8 +37,8 @@ type Checked struct {
 	lines  int // before the program, in the text as written
 }
 
-// Locate turns a line and column of Code into those of the program as it was
-// written. All are 1-based; columns count code points.
+// Locate converts a line and column of Code to those of the program as it was written. All are 1-based; columns count
+// code points.
 func (c Checked) Locate(line, column int) (int, int) {
 	if c.result == nil {
 		return line, column
@@ -58,8 +57,8 @@ type Checker struct {
 	parsed    source.Memo[[2]string, *program] // skills by name and code
 }
 
-// New returns a checker whose compiler works in processes that start makes. The
-// first check waits for one, unless Warm was called before. Close ends them.
+// New returns a checker whose compiler runs in processes that start starts. The first check waits for one, unless
+// Warm was called before. Call Close to end them.
 func New(start Start) *Checker {
 	return &Checker{
 		compilers: newCompilers(start), wrappers: newWrappers(tsc.Limits{}.Admit),
@@ -70,15 +69,14 @@ func New(start Start) *Checker {
 // Warm starts a compiler process if none was started before, and returns when it is ready.
 func (c *Checker) Warm() { c.compilers.warm() }
 
-// Close ends the processes of the compiler.
+// Close ends the compiler processes.
 func (c *Checker) Close() error {
 	c.compilers.close()
 	return nil
 }
 
-// Check checks a program against the tools it may see. Its error has the kind
-// syntax, policy, type, tool_not_found, limit or cancelled if the program is to blame or
-// ctx ended, internal if the compiler is.
+// Check checks a program against the tools it may see. Its error has the kind syntax, policy, type, tool_not_found,
+// limit or cancelled if the cause is the program or ctx, and internal if it is the compiler.
 func (c *Checker) Check(ctx context.Context, src Source, tools *core.Toolset) (Checked, *core.Error) {
 	compiler, err := c.compilers.take(ctx)
 	if err != nil {

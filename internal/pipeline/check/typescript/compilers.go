@@ -21,8 +21,7 @@ import (
 // its own, one program at a time each, which end with a program that takes too
 // long. A process that has done well checks the next program.
 
-// Start starts a process that calls Serve, and returns its other end. Closing
-// that ends the process at once.
+// Start starts a process that calls Serve, and returns its other end. Closing that ends the process at once.
 type Start func() (io.ReadWriteCloser, error)
 
 const (
@@ -30,7 +29,7 @@ const (
 	checkTime = 7 * time.Second
 	// rest is how long processes are kept that are only needed for many programs at once.
 	rest = 30 * time.Second
-	// maxMessage bounds, in bytes, what a process answers.
+	// maxMessage bounds a process's answer, in bytes.
 	maxMessage = 128 << 20
 )
 
@@ -111,7 +110,7 @@ func newCompilers(start Start) *compilers {
 	return c
 }
 
-// take gives a process for one program.
+// take returns a process for one program.
 func (c *compilers) take(ctx context.Context) (*process, error) {
 	select {
 	case c.slots <- struct{}{}:
@@ -141,8 +140,8 @@ func (c *compilers) take(ctx context.Context) (*process, error) {
 	return newProcess(c.start, c.limit), nil
 }
 
-// warming returns a channel that is closed when the process that warm started is ready, or nil if
-// warm started none. take waits for it instead of starting a second process.
+// warming returns a channel that is closed when the process started by warm is ready, or nil if warm started none.
+// take waits for it instead of starting a second process.
 func (c *compilers) warming() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +173,7 @@ func (c *compilers) first() *process {
 	return newProcess(c.start, c.limit)
 }
 
-// give takes a process back. One that failed is ended.
+// give takes a process back. A process that failed is ended.
 func (c *compilers) give(p *process) {
 	defer func() { <-c.slots }()
 	c.mu.Lock()
@@ -196,7 +195,7 @@ func (c *compilers) keepOne() {
 	}
 }
 
-// close ends the processes. Programs that are being checked end as failed.
+// close ends the processes. Programs that are being checked fail.
 func (c *compilers) close() {
 	c.mu.Lock()
 	c.closed = true

@@ -14,14 +14,13 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// Numbers of TypeScript's messages, by what becomes of them here.
+// Numbers of TypeScript diagnostics, grouped by how they are handled.
 var (
-	// unknownName: a value that does not exist under that name.
+	// unknownName lists diagnostics about values that do not exist under that name.
 	unknownName = []int{2304, 2552, 2580, 2581, 2582, 2583, 2584, 2591, 2592, 2593, 2662, 2663, 2693, 2867, 2868, 18004}
-	// unknownImport: a module, or a member of it, that does not exist.
+	// unknownImport lists diagnostics about a module, or a member of it, that does not exist.
 	unknownImport = []int{1192, 2305, 2306, 2307, 2613, 2614, 2724, 2732, 2792, 2834, 2835, 7016}
-	// brokenProgram: what the grammar of JavaScript forbids, though only the
-	// checker finds it.
+	// brokenProgram lists errors of JavaScript's grammar that only the checker finds.
 	brokenProgram = []int{
 		1013, 1014, 1047, 1048, 1049, 1051, 1052, 1053, 1054, 1091, 1100, 1101, 1102, 1103, 1104, 1105, 1106, 1107, 1113, 1114, 1115, 1116,
 		1121, 1123, 1155, 1156, 1163, 1166, 1172, 1182, 1186, 1187, 1188, 1189, 1190, 1196, 1197, 1210, 1212, 1213, 1214, 1215, 1233, 1308,
@@ -33,8 +32,7 @@ var (
 	harmless = []int{1108, 1375, 1378, 1431, 1432, 2669, 7027, 7028, 2578}
 )
 
-// diagnosed turns what the compiler says into a finding. What does not matter
-// is left out.
+// diagnosed converts a diagnostic to a finding. It returns false for diagnostics that do not matter.
 func (p *program) diagnosed(d tsc.Diagnostic) (finding, bool) {
 	message, _, _ := strings.Cut(d.Message, " Do you need to ") // change settings of a compiler that nobody can see
 	f := finding{message: message, start: d.Start, end: d.End}

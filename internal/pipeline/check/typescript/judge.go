@@ -127,7 +127,7 @@ func moduleHint(specifier string, modules []string) string {
 	return "no packages are installed; there are ./servers/<server>, ./client, " + strings.Join(known, ", ")
 }
 
-// unknownNames returns the names in findings that nothing binds.
+// unknownNames returns the unbound names in findings.
 func unknownNames(found []finding) []string {
 	var names []string
 	for _, f := range found {

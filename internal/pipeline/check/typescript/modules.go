@@ -31,9 +31,8 @@ type module struct {
 	skill     string // its name, if it can be one
 }
 
-// resolve finds what a specifier means, however it is spelled: ./servers/x,
-// servers/x, ../servers/x, /servers/x/index.ts, with the raw name of the
-// server, in camelCase or in snake_case.
+// resolve returns what a specifier refers to, in any spelling: ./servers/x, servers/x, ../servers/x,
+// /servers/x/index.ts, with the server's raw name, in camelCase or in snake_case.
 func resolve(specifier string, tools *core.Toolset) module {
 	path, inTree := treePath(specifier)
 	switch {

@@ -2,7 +2,7 @@ package typescript
 
 import "strings"
 
-// What to do instead of importing packages and modules that programs are used to.
+// Advice on what to use instead of common packages and modules.
 const (
 	noNetwork   = "fetch reaches the domains that the setting network.whitelist names, and nothing else leads out; search_tools finds a tool that does it"
 	noProcesses = "programs start no processes and threads: await Promise.all([…]) runs calls side by side"

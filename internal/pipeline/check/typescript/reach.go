@@ -51,7 +51,7 @@ type absence struct {
 	start, end int
 }
 
-// named takes note of another spelling of a tool's name.
+// named notes another spelling of a tool's name.
 func (n *needs) named(name string, t *core.Tool) {
 	if n.other == nil {
 		n.other = map[string]*core.Tool{}
@@ -153,7 +153,7 @@ func (r *reach) addSkill(name string, start, end int) {
 	}
 }
 
-// addSkills takes note of what a program does with all skills by name.
+// addSkills notes how a program accesses skills by name.
 func (r *reach) addSkills(use *tsc.Use) {
 	if use.Whole || use.Called {
 		r.loose = append(r.loose, place{use.Start, use.End})
@@ -173,7 +173,7 @@ func (r *reach) addMemberSkill(identifier string, use *tsc.Use) {
 	r.addSkill(name, use.Start, use.End)
 }
 
-// join adds what a skill can reach to what a program that imports it can.
+// join adds what a skill can reach to the reach of an importing program.
 func (r *reach) join(o *reach) {
 	r.unknown = r.unknown || o.unknown
 	for t := range o.called {
@@ -192,14 +192,14 @@ func (r *reach) join(o *reach) {
 	}
 }
 
-// addClient takes note of one name imported from ./client.
+// addClient notes a name imported from ./client.
 func (r *reach) addClient(name string, use *tsc.Use) {
 	if (name == "callMCPTool" || name == "*") && use.Whole {
 		r.unknown = true
 	}
 }
 
-// addNamed takes note of one name imported from a server's module.
+// addNamed notes a name imported from a server's module.
 func (r *reach) addNamed(s *core.Server, name string, use *tsc.Use, erased bool) {
 	if name == "*" || name == "default" {
 		r.addServer(s, use, erased)
@@ -208,7 +208,7 @@ func (r *reach) addNamed(s *core.Server, name string, use *tsc.Use, erased bool)
 	r.addMember(s, name, use, erased)
 }
 
-// addAll takes note of one name imported from ./servers.
+// addAll notes a name imported from ./servers.
 func (r *reach) addAll(name string, use *tsc.Use, erased bool) {
 	if name == "*" || name == "default" {
 		if use.Whole {
@@ -283,8 +283,8 @@ func (r *reach) addMember(s *core.Server, name string, use *tsc.Use, erased bool
 	r.addType(s, name)
 }
 
-// addType takes note of a type's name. Types are named after their tool; one
-// that is named after none can be anywhere on the server.
+// addType notes a type's name. Types are named after their tool. A type with another name may belong to any tool of
+// the server.
 func (r *reach) addType(s *core.Server, name string) {
 	found := false
 	for _, t := range s.Tools {

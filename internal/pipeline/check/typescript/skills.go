@@ -64,7 +64,7 @@ func (l *linker) uses(ctx context.Context, r *reach, chain source.Chain, at func
 	return nil
 }
 
-// program type-checks a program, with the skills that it uses.
+// program type-checks a program with the skills that it uses.
 func (l *linker) program(ctx context.Context, p *program) (*tsc.Result, []finding, *core.Error) {
 	if len(p.reach.skills) > 0 {
 		if refusal := l.uses(ctx, p.reach, nil, p.importing); refusal != nil {
@@ -110,14 +110,14 @@ func (p *program) importing(at place, e *core.Error) *core.Error {
 	return &c
 }
 
-// link checks a skill by its name, unless that was done.
+// link returns the checked skill of this name, checking it on first use.
 func (l *linker) link(ctx context.Context, name string, chain source.Chain) (*Skill, *core.Error) {
 	return source.Link(l.linked, l.library, name, core.TypeScript, chain, func(s core.Skill, chain source.Chain) (*Skill, *core.Error) {
 		return l.check(ctx, s, chain)
 	})
 }
 
-// check checks a skill. What the compiler has parsed last is another text then.
+// check checks a skill. Afterwards the compiler has parsed another text.
 func (l *linker) check(ctx context.Context, skill core.Skill, chain source.Chain) (*Skill, *core.Error) {
 	p, refusal := l.parse(ctx, skill)
 	if refusal != nil {
@@ -148,7 +148,7 @@ func (l *linker) check(ctx context.Context, skill core.Skill, chain source.Chain
 	return s, nil
 }
 
-// parse parses a skill, unless that was done.
+// parse parses a skill, unless it was parsed before.
 func (l *linker) parse(ctx context.Context, skill core.Skill) (*program, *core.Error) {
 	key := [2]string{skill.Name, skill.Code}
 	if kept, ok := l.checker.parsed.Find(key); ok {
@@ -168,7 +168,7 @@ func (l *linker) parse(ctx context.Context, skill core.Skill) (*program, *core.E
 	return p, nil
 }
 
-// compile type-checks a skill and makes its module.
+// compile type-checks a skill and produces its module.
 func (l *linker) compile(ctx context.Context, p *program, s *Skill) *core.Error {
 	l.dirty = true
 	parsed, err := l.compiler.parse(ctx, p.source.Text(), tsc.TypeScript)
@@ -245,7 +245,7 @@ func (l *linker) modules(r *reach) (all []*Skill) {
 	return all
 }
 
-// global reports whether the program, or a skill, names a skill as a member of skills.
+// global reports whether the program, or a skill, accesses this skill as a member of skills.
 func (l *linker) global(name string, r *reach) bool {
 	if r.skillIndex[name] {
 		return true
@@ -280,7 +280,7 @@ func functionsOf(facts tsc.Facts) []source.Function {
 	return list
 }
 
-// Examine checks a skill that is not saved yet.
+// Examine checks a skill that has not been saved yet.
 func (c *Checker) Examine(ctx context.Context, skill core.Skill, level rules.Level, library source.Library, tools *core.Toolset) (*Skill, *core.Error) {
 	compiler, err := c.compilers.take(ctx)
 	if err != nil {

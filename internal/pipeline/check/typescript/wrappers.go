@@ -14,7 +14,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// wrappers make the declaration files that a program is checked against.
+// wrappers produces the declaration files that a program is checked against.
 type wrappers struct {
 	ambient      string
 	pathless     string // ambient for programs with a server that has the name path
@@ -62,9 +62,8 @@ type failure = InstanceType<typeof globalThis.ToolError>;
 export { call as callMCPTool, search as searchTools, pause as sleep, failure as ToolError };
 `
 
-// input declares what a program can reach: the globals, and of each server
-// that it names the tools that it names. Without learned, tools that do not declare what
-// they answer may answer anything.
+// input declares what a program can reach: the globals, and of each server that it names the tools that it names.
+// Without learned, tools without a declared answer type may return anything.
 func (w *wrappers) input(r *reach, learned bool) tsc.Input {
 	ambient := w.ambient
 	if s, ok := r.tools.Server("path"); ok && s.TypeScript == "path" {

@@ -65,8 +65,7 @@ const (
 
 func (i impact) weight() float32 { return float32(i>>1) * (1.0 / fullScale) }
 
-// analyzer turns tools into terms with impacts. It may be used again and again,
-// not concurrently.
+// analyzer converts tools to terms with impacts. It can be reused, but not concurrently.
 type analyzer struct {
 	tuning  *tuning
 	words   *vocabulary

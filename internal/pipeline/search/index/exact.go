@@ -72,7 +72,7 @@ func spelling(want string, t *core.Tool) rank {
 	return byWords
 }
 
-// appendFolded appends what counts in a name.
+// appendFolded appends the characters of a name that matter in comparisons.
 func appendFolded(dst []byte, name string) []byte {
 	for _, r := range name {
 		switch {

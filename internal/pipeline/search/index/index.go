@@ -1,7 +1,6 @@
-// Package index finds tools by what they are called and what they say of
-// themselves: BM25F over server, name, title, description and parameters, with
-// stemming, bonuses for coverage, and a mild tolerance of typing errors. It is
-// pure: no input or output, no clock.
+// Package index finds tools by their names and descriptions. It uses BM25F over server, name, title, description and
+// parameters, with stemming, bonuses for coverage, and a small tolerance for typing errors. It is pure: no input or
+// output, no clock.
 package index
 
 import (
@@ -32,9 +31,8 @@ func newTuned(t tuning) *Index {
 // Toolset returns the indexed toolset.
 func (x *Index) Toolset() *core.Toolset { return x.current.Load().tools }
 
-// Update makes ts what the index holds. Tools whose server, name and pin it
-// holds already are kept as they are; the cost of the others is that of reading
-// them, plus one pass over the postings.
+// Update makes the index hold ts. Tools with the same server, name and pin are reused. The others cost reading them,
+// plus one pass over the postings.
 func (x *Index) Update(ts *core.Toolset) {
 	x.updates.Lock()
 	defer x.updates.Unlock()
@@ -123,7 +121,8 @@ type batch struct {
 	ends []int // of each fresh document in terms
 }
 
-// read adds the fresh documents and returns their terms. It clones the vocabulary, for readers have the old one.
+// read adds the new documents and returns their terms. It clones the vocabulary, because readers still use the old
+// one.
 func (s *snapshot) read(fresh []*core.Tool) batch {
 	var b batch
 	if len(fresh) == 0 {
@@ -140,8 +139,8 @@ func (s *snapshot) read(fresh []*core.Tool) batch {
 	return b
 }
 
-// merge makes the postings out of those of old documents that stay and those
-// of the batch, whose documents are numbered last: a counting sort by term.
+// merge builds the postings from those of the old documents that stay and those of the batch, whose documents are
+// numbered last. It is a counting sort by term.
 func (s *snapshot) merge(old *snapshot, moved []int64, b batch) {
 	starts := make([]uint32, s.words.count+1)
 	for t := range old.terms() {

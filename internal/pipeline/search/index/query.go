@@ -28,7 +28,7 @@ type wanted struct {
 	weight float64 // idf, less what the query makes of it
 }
 
-// parse turns a query into the terms to look up, each once.
+// parse converts a query to the terms to look up, each once.
 func (s *snapshot) parse(query string) []wanted {
 	words := s.split(query)
 	var found []wanted
@@ -147,7 +147,8 @@ type likeness struct {
 	weight float64
 }
 
-// compare reports how much w is like text, if it is. A first letter is rarely wrong.
+// compare returns how similar w is to text, if it is similar at all. Words with different first letters never are,
+// because the first letter is rarely mistyped.
 func compare(text string, runes int, letters uint32, w *word) (likeness, bool) {
 	if w.stop || w.text[0] != text[0] {
 		return likeness{}, false

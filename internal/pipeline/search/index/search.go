@@ -7,14 +7,14 @@ import (
 	"retort/internal/core"
 )
 
-// Filter limits a search. Empty fields do not.
+// Filter limits a search. An empty field does not limit it.
 type Filter struct {
 	Server   string // as configured
 	Category string
 	Hidden   func(*core.Tool) bool
 }
 
-// Passes reports whether the filter lets a tool through.
+// Passes reports whether a tool matches the filter.
 func (f Filter) Passes(t *core.Tool) bool {
 	return (f.Server == "" || f.Server == t.Server) && (f.Category == "" || f.Category == t.Category) && (f.Hidden == nil || !f.Hidden(t))
 }
@@ -48,7 +48,7 @@ func (x *Index) Search(query string, f Filter, limit int) (hits []Hit, total int
 	return best.sorted(), total
 }
 
-// score adds up what each document has of the terms.
+// score adds up the scores of each document's terms.
 func (s *snapshot) score(terms []wanted) *scores {
 	found := s.scores()
 	for _, w := range terms {
@@ -124,7 +124,7 @@ type ranked struct {
 	rank rank
 }
 
-// compareRanked puts the better one first. Names decide between equals.
+// compareRanked orders by rank, best first, then by name.
 func compareRanked(a, b ranked) int {
 	if a.rank != b.rank {
 		return cmp.Compare(b.rank, a.rank)
@@ -135,7 +135,7 @@ func compareRanked(a, b ranked) int {
 	return cmp.Or(cmp.Compare(a.Tool.Server, b.Tool.Server), cmp.Compare(a.Tool.Name, b.Tool.Name))
 }
 
-// ranking keeps the best of what it is offered: a heap with the worst on top.
+// ranking keeps the best of the hits it is offered, as a heap with the worst on top.
 type ranking struct {
 	limit int
 	heap  []ranked

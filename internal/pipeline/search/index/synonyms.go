@@ -16,7 +16,7 @@ email mail
 repository repo
 `)
 
-// groups maps each word to the others of its line.
+// groups maps each word to the other words of its line.
 func groups(table string) map[string][]string {
 	m := map[string][]string{}
 	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {

@@ -10,11 +10,10 @@ const (
 	shortPrefix = 3  // letters before digits that are a word of their own: sha256 is also sha
 )
 
-// tokens calls yield for every word of text, lower-cased, in order. A run of
-// letters and digits is split where its case changes (listIssues, HTTPServer);
-// of a run with two parts the whole is a word too, for GitHub and YouTube are
-// written both ways. Letters before digits are also a word: oauth2, oauth.
-// Scripts without spaces give overlapping pairs of characters.
+// tokens calls yield for every word of text, in lower case and in order. A run of letters and digits is split where
+// its case changes (listIssues, HTTPServer). If it has two parts, the whole is a word too, because GitHub and YouTube
+// are written both ways. Letters before digits are also a word: oauth2, oauth. Scripts without spaces yield
+// overlapping pairs of characters.
 func tokens(text string, yield func(word string)) {
 	var t tokenizer
 	for i := 0; i < len(text); {
@@ -107,7 +106,7 @@ func partEnd(text string) int {
 	return len(text)
 }
 
-// pairs yields overlapping pairs of characters, the character itself if alone.
+// pairs yields overlapping pairs of characters, or a single character alone.
 func pairs(word string, yield func(string)) {
 	_, size := decode(word)
 	if size == len(word) {
@@ -121,7 +120,7 @@ func pairs(word string, yield func(string)) {
 	}
 }
 
-// letters counts the letters a-z that word begins with.
+// letters counts the letters a-z at the start of word.
 func letters(word string) int {
 	for i := range len(word) {
 		if word[i] < 'a' || word[i] > 'z' {
@@ -131,7 +130,7 @@ func letters(word string) int {
 	return len(word)
 }
 
-// cut bounds a word at a character's boundary.
+// cut limits a word's length at a character boundary.
 func cut(word string) string {
 	if len(word) <= maxWord {
 		return word

@@ -9,7 +9,7 @@ import (
 	"github.com/kljensen/snowball/english"
 )
 
-// term numbers a stem: what documents and queries have in common.
+// term is the number of a stem, which documents and queries share.
 type term = uint32
 
 // word holds one word as it was written, in lower case.

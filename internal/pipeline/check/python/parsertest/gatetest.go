@@ -1,4 +1,4 @@
-// Package parsertest gives tests of the gate a parser for Python.
+// Package parsertest provides tests of the checks with a parser for Python.
 package parsertest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// Interpreter parses with one guest, without walls. It is safe for concurrent use.
+// Interpreter parses with one guest, without confinement. It is safe for concurrent use.
 type Interpreter struct {
 	Version string // of Python: "3.11.7"
 
