@@ -100,7 +100,7 @@ func (b *book) load(path, server string, seen uint64, t *trust) error {
 	first, rest, _ := bytes.Cut(data, []byte("\n"))
 	var h pinsHeader
 	if json.Unmarshal(first, &h) != nil || h.Format != pinsFormat && h.Format != 1 {
-		return errors.New("it is no file of this version, or damaged")
+		return errors.New("it was not written by this version, or it is damaged")
 	}
 	key, err := seal.ReadKey(b.key)
 	if err != nil {
@@ -108,7 +108,7 @@ func (b *book) load(path, server string, seen uint64, t *trust) error {
 	}
 	code, err := base64.StdEncoding.Strict().DecodeString(h.Seal)
 	if err != nil || h.Server != server || !seal.Holds(key, code, sealed(path, h, rest)...) {
-		return errors.New("its seal is broken: something else than Retort has written it, or it was moved")
+		return errors.New("its seal is broken: something other than Retort wrote it, or it was moved")
 	}
 	if h.Writes < seen {
 		return errors.New("an old file was put in its place")
@@ -140,7 +140,7 @@ func repin(records map[string]record) {
 const recordFields = 7
 
 func readRecords(text []byte) (map[string]record, error) {
-	bad := errors.New("it has another form than this version writes")
+	bad := errors.New("its format differs from what this version writes")
 	whole := parse(text, 2)
 	tools, _ := whole.member("tools")
 	if tools.kind() != '[' || len(tools.items)%recordFields != 0 {

@@ -102,11 +102,11 @@ func Open(o Options) (*Catalog, error) {
 		return c, nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, core.Errorf(core.KindInternal, "catalog.open", "cannot keep tool definitions: %w", err).WithHint("make %s writable, or choose another folder with --home", filepath.Dir(dir))
+		return nil, core.Errorf(core.KindInternal, "catalog.open", "cannot store tool definitions: %w", err).WithHint("make %s writable, or choose another folder with --home", filepath.Dir(dir))
 	}
 	sweep(dir, time.Now())
 	if err := c.load(); err != nil {
-		return nil, core.Errorf(core.KindInternal, "catalog.open", "cannot read the kept tool definitions: %w", err)
+		return nil, core.Errorf(core.KindInternal, "catalog.open", "cannot read the stored tool definitions: %w", err)
 	}
 	c.learner.load()
 	c.counts.path = filepath.Join(dir, countsFile)

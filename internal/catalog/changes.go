@@ -139,7 +139,7 @@ func (c *Catalog) Trust(server string, pins map[string]string) error {
 		return true
 	})
 	if failed != nil {
-		return core.Errorf(core.KindInternal, "catalog.trust", "it could not be kept what was trusted of %s: %w", server, failed)
+		return core.Errorf(core.KindInternal, "catalog.trust", "the trusted definitions of %s could not be saved: %w", server, failed)
 	}
 	c.mu.Lock()
 	c.trusts[server] = next
@@ -155,7 +155,7 @@ func choose(server string, tools []*core.Tool, pins map[string]string, all bool)
 	for _, t := range tools {
 		switch pin, named := pins[t.Name]; {
 		case !named && all:
-			return nil, core.Errorf(core.KindInvalidArguments, "catalog.trust", "it is not known what was trusted of %s, so its tools can only be trusted all at once", server).
+			return nil, core.Errorf(core.KindInvalidArguments, "catalog.trust", "the trusted definitions of %s are unknown, so its tools can only be trusted all at once", server).
 				WithHint("retort tools --trust %s", server)
 		case !named:
 		case pin != t.Pin:

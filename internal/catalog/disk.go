@@ -79,7 +79,7 @@ func decode(data []byte) (string, body, error) {
 	first, rest, found := bytes.Cut(data, []byte("\n"))
 	var h header
 	if !found || json.Unmarshal(first, &h) != nil {
-		return "", body{}, fmt.Errorf("it is not a file of the catalogue, or only half of one")
+		return "", body{}, fmt.Errorf("it is not a catalog file, or it is incomplete")
 	}
 	if h.Format != format {
 		return "", body{}, fmt.Errorf("its format is %d, this version reads %d", h.Format, format)
@@ -89,7 +89,7 @@ func decode(data []byte) (string, body, error) {
 	}
 	b, ok := readBody(rest)
 	if !ok {
-		return "", body{}, fmt.Errorf("it has another form than this version writes")
+		return "", body{}, fmt.Errorf("its format differs from what this version writes")
 	}
 	return h.Server, b, nil
 }

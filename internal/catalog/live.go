@@ -294,8 +294,8 @@ func (l *Live) Vet(ctx context.Context, t *core.Tool, since time.Time) (now *cor
 	case own:
 		return t, "", now.Change.Error()
 	}
-	return t, "", core.Errorf(core.KindToolChanged, "catalog.trust", "the definition of %s.%s has changed since the program was checked; the call did not leave", t.Server, t.Name).
-		WithHint("run the program anew: then a person is asked about the call").At(t.Server, t.Name)
+	return t, "", core.Errorf(core.KindToolChanged, "catalog.trust", "the definition of %s.%s has changed since the program was checked; the call was not sent", t.Server, t.Name).
+		WithHint("run the program again: a person is then asked about the call").At(t.Server, t.Name)
 }
 
 // probe returns a known tool as listed over the connection that a call of ctx will use. own is true if its definition

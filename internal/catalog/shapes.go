@@ -69,7 +69,7 @@ func readShapes(path string) (server string, body shapesBody, err error) {
 	sum := sha256.Sum256(rest)
 	switch {
 	case !found || json.Unmarshal(first, &h) != nil:
-		return "", nil, fmt.Errorf("it is not a file of the catalogue, or only half of one")
+		return "", nil, fmt.Errorf("it is not a catalog file, or it is incomplete")
 	case h.Format != shapesFormat:
 		return "", nil, fmt.Errorf("its format is %d, this version reads %d", h.Format, shapesFormat)
 	case hex.EncodeToString(sum[:]) != h.SHA256 || json.Unmarshal(rest, &body) != nil:

@@ -52,7 +52,7 @@ func (c *Change) Error() *Error {
 		name = c.Server
 	}
 	return Errorf(KindToolChanged, "catalog.trust", "%s; it can't be called until a person trusts it again", what).
-		WithHint("do without it, and tell the person to look at it and decide in a terminal: retort tools --changed %s, then retort tools --trust %s", c.Server, name).At(c.Server, c.Tool)
+		WithHint("continue without it, and ask the person to review it in a terminal: retort tools --changed %s, then retort tools --trust %s", c.Server, name).At(c.Server, c.Tool)
 }
 
 // Asks reports whether every call of the tool needs approval because its definition differs from the trusted one.

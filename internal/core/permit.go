@@ -30,11 +30,11 @@ func (p Permit) Refused() *Error {
 }
 
 // ErrRevoked matches, with errors.Is, the error of work that ended because the principal's permission ended.
-var ErrRevoked = errors.New("the token with which this was asked for does not count any more")
+var ErrRevoked = errors.New("the token that was used for this request is no longer valid")
 
 // Revoked returns the error for work whose Permit has ended.
 func Revoked() *Error {
-	return Errorf(KindPolicy, "run.permit", "%w", ErrRevoked).WithHint("what had been sent before is in the audit log; another token is needed to go on")
+	return Errorf(KindPolicy, "run.permit", "%w", ErrRevoked).WithHint("the audit log lists what was sent before; use another token to continue")
 }
 
 type permitKey struct{}

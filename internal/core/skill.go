@@ -47,9 +47,9 @@ func ValidSkillName(name string) *Error {
 	case len(name) > maxSkillName:
 		return e.WithHint("a name has at most %d letters, digits and hyphens", maxSkillName)
 	case !strings.Contains(letters, name[:1]), strings.Trim(name, letters+digits+"-") != "", strings.HasSuffix(name, "-"), strings.Contains(name, "--"):
-		return e.WithHint("a name has small letters, digits and single hyphens, and begins with a letter: %s", SkillName(name))
+		return e.WithHint("a name has lower-case letters, digits and single hyphens, and begins with a letter: %s", SkillName(name))
 	case strings.Contains(notSkills, " "+name+" "):
-		return e.WithHint("that word means something else; try %s-skill", name)
+		return e.WithHint("that word is reserved; try %s-skill", name)
 	}
 	return nil
 }

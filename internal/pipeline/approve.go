@@ -157,7 +157,7 @@ func (x *execution) approveCall(ctx context.Context, t *core.Tool, c core.Call, 
 		}
 	}
 	if err := x.flight.journal.Add(core.SentCall{Server: c.Server, Tool: c.Tool, Arguments: x.masked(c.Arguments)}); err != nil {
-		return c, core.Errorf(core.KindInternal, "pipeline.journal", "the call could not be noted, so it did not leave: %w", err).At(c.Server, c.Tool)
+		return c, core.Errorf(core.KindInternal, "pipeline.journal", "the call could not be noted, so it was not sent: %w", err).At(c.Server, c.Tool)
 	}
 	return c, nil
 }
@@ -221,8 +221,8 @@ func (x *execution) unchanged(ctx context.Context, t *core.Tool, c core.Call) *c
 		}
 	}
 	if now == nil || now.Pin != t.Pin {
-		return core.Errorf(core.KindToolChanged, "approval", "%s.%s has changed since a person was asked about it; the call did not leave", t.Server, t.Name).
-			WithHint("read its definition again and run the program anew").At(t.Server, t.Name)
+		return core.Errorf(core.KindToolChanged, "approval", "%s.%s has changed since a person was asked about it; the call was not sent", t.Server, t.Name).
+			WithHint("read its definition again, then run the program again").At(t.Server, t.Name)
 	}
 	if d := x.pipeline.Policy.Call(now, c.Arguments); d.Verdict == policy.Deny {
 		return d.Error(now)

@@ -45,7 +45,7 @@ func (t *theirs) count(a core.Asked) *core.Error {
 	case t.denied[t.key(a)]:
 		return refused("the client has declined exactly this question of %s before, and is not asked again", a.Server)
 	case n >= t.bounds.Declined:
-		return refused("the client has declined %d questions of %s in a row, and is not asked any more for it (approval.declined)", n, a.Server)
+		return refused("the client has declined %d questions of %s in a row, and is not asked again on its behalf (approval.declined)", n, a.Server)
 	case t.asked >= t.bounds.Questions:
 		return refused("the client was asked %d times by servers in one execution, and is not asked more often (approval.questions)", t.asked)
 	}

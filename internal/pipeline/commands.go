@@ -51,7 +51,7 @@ func (x *execution) commanding(box sandbox.Sandbox) {
 func (c *commands) exec(ctx context.Context, raw json.RawMessage) (any, error) {
 	var r execRequest
 	if err := json.Unmarshal(raw, &r); err != nil || r.Command == nil {
-		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.exec", "exec takes the name of a command, a list of texts, and perhaps a text as stdin")
+		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.exec", "exec takes a command's name, a list of strings, and optionally a string as stdin")
 	}
 	if refused := c.refusal(r); refused != nil {
 		c.note(*r.Command, refused)
@@ -78,7 +78,7 @@ func (c *commands) refusal(r execRequest) *core.Error {
 		return refused
 	}
 	if r.Stdin != nil && len(*r.Stdin) > sandbox.MaxStdin {
-		return core.Errorf(core.KindInvalidArguments, "pipeline.exec", "%s was given %d bytes as stdin; %d are the most", *r.Command, len(*r.Stdin), sandbox.MaxStdin)
+		return core.Errorf(core.KindInvalidArguments, "pipeline.exec", "%s was given %d bytes as stdin; the maximum is %d", *r.Command, len(*r.Stdin), sandbox.MaxStdin)
 	}
 	if c.to == nil {
 		return core.Errorf(core.KindSandboxUnavailable, "pipeline.exec", "there is no sandbox here that starts commands")
@@ -86,8 +86,8 @@ func (c *commands) refusal(r execRequest) *core.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if most := c.x.req.Limits.ToolCalls; c.started >= most {
-		return core.Errorf(core.KindLimit, "pipeline.exec", "the program has started %d commands, which is as many as it may", most).
-			WithHint("give a command more at once (resourceLimits.toolCalls)")
+		return core.Errorf(core.KindLimit, "pipeline.exec", "the program has started %d commands, which is the maximum", most).
+			WithHint("do more in one command, or raise resourceLimits.toolCalls")
 	}
 	c.started++
 	return nil

@@ -154,7 +154,7 @@ func (f *flight) told() *core.Outcome {
 func (p *Pipeline) proposed(f *flight, o core.Outcome, waiting []core.Approval) core.Outcome {
 	if err := p.detach(f); err != nil {
 		p.Flights.land(f)
-		o.Warnings = append(o.Warnings, "it cannot be approved, since what it does then could not be noted: "+err.Error())
+		o.Warnings = append(o.Warnings, "it cannot be approved, because its calls could not be noted: "+err.Error())
 		return o
 	}
 	o.Approvals = shown(waiting)

@@ -32,7 +32,7 @@ func (p *Pipeline) WriteFile(session, name, content, encoding string, appends bo
 	case "", "utf8":
 	case "base64":
 		if data, err = base64.StdEncoding.DecodeString(content); err != nil {
-			return out, core.Errorf(core.KindInvalidArguments, "workspace.write", "the content is no base64: %v", err)
+			return out, core.Errorf(core.KindInvalidArguments, "workspace.write", "the content is not base64: %v", err)
 		}
 	default:
 		return out, badEncoding(encoding)
@@ -150,7 +150,7 @@ func text(path string, data []byte) ([]byte, error) {
 		whole = whole[:len(whole)-1]
 	}
 	if !utf8.Valid(whole) || len(whole) == 0 && len(data) > 0 {
-		return nil, core.Errorf(core.KindInvalidArguments, "workspace.read", "%s is no text in UTF-8 there", path).
+		return nil, core.Errorf(core.KindInvalidArguments, "workspace.read", "%s is not UTF-8 text there", path).
 			WithHint("read it with encoding base64, at an offset that next_offset gave, or in a program")
 	}
 	return whole, nil
@@ -175,7 +175,7 @@ func (r *reading) shown(offset, limit, size int64, image bool) ([]byte, int64, e
 		return r.workspace.ReadAt(r.path, offset, limit)
 	}
 	if size > maxHidden {
-		return nil, 0, core.Errorf(core.KindLimit, "workspace.read", "%s has %d bytes, at most %d are looked through for personal data", r.path, size, maxHidden).
+		return nil, 0, core.Errorf(core.KindLimit, "workspace.read", "%s has %d bytes, at most %d are searched for personal data", r.path, size, maxHidden).
 			WithHint("read what you need of it in a program")
 	}
 	data, _, err := r.workspace.ReadAt(r.path, 0, size)
@@ -183,7 +183,7 @@ func (r *reading) shown(offset, limit, size int64, image bool) ([]byte, int64, e
 		return nil, 0, err
 	}
 	if !utf8.Valid(data) {
-		return nil, 0, core.Errorf(core.KindPolicy, "workspace.read", "%s is no text, and what is personal in it could not be hidden", r.path).
+		return nil, 0, core.Errorf(core.KindPolicy, "workspace.read", "%s is not text, so personal data in it could not be hidden", r.path).
 			WithHint("read it in a program")
 	}
 	if data, err = screen.Outgoing(data); err != nil {

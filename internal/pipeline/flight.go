@@ -110,7 +110,7 @@ func (p *Pipeline) Permitted(ctx context.Context) context.Context {
 func noting(id string, execute func(context.Context, *flight) core.Outcome) func(context.Context, *flight) core.Outcome {
 	return func(ctx context.Context, f *flight) core.Outcome {
 		if err := f.journal.Keep(); err != nil {
-			return core.Outcome{ExecutionID: id, Status: core.StatusError, Error: core.Errorf(core.KindInternal, "pipeline", "it did not run, since what it does could not be noted: %w", err)}
+			return core.Outcome{ExecutionID: id, Status: core.StatusError, Error: core.Errorf(core.KindInternal, "pipeline", "it did not run, because its calls could not be noted: %w", err)}
 		}
 		return execute(ctx, f)
 	}
@@ -302,7 +302,7 @@ func shown(waiting []core.Approval) []core.Approval {
 func (p *Pipeline) pending(f *flight, waiting []core.Approval) core.Outcome {
 	if err := p.detach(f); err != nil {
 		o := p.Flights.land(f)
-		o.Warnings = append(o.Warnings, "it was cancelled, since what it does could not be noted: "+err.Error())
+		o.Warnings = append(o.Warnings, "it was cancelled, because its calls could not be noted: "+err.Error())
 		return o
 	}
 	o := core.Outcome{ExecutionID: f.id, Status: core.StatusPendingApproval, Approvals: shown(core.Grouped(waiting))}
@@ -400,19 +400,19 @@ func (p *Pipeline) lost(id string) core.Outcome {
 	switch {
 	case errors.Is(err, approval.ErrAlive):
 		return core.Outcome{ExecutionID: id, Status: core.StatusRejected, Error: core.Errorf(core.KindInvalidArguments, "pipeline.resume", "the execution %q belongs to another engine that still runs", id).
-			WithHint("resume it where it was begun")}
+			WithHint("resume it where it was started")}
 	case errors.Is(err, fs.ErrNotExist):
 		return core.Outcome{ExecutionID: id, Status: core.StatusRejected, Error: core.Errorf(core.KindInvalidArguments, "pipeline.resume", "there is no execution %q that waits", id).
-			WithHint("its outcome was handed out, or it never waited for a person")}
+			WithHint("its outcome was already returned, or it never waited for a person")}
 	case err != nil:
 		return core.Outcome{ExecutionID: id, Status: core.StatusOutcomeUnknown, Error: core.Errorf(core.KindInternal, "pipeline.resume", "%w", err)}
 	}
-	said := "no call that may have effects had left"
+	said := "no call that may have effects was sent"
 	if len(sent) > 0 {
-		said = "the calls listed had left, and their effects may be there"
+		said = "the listed calls were sent and may have taken effect"
 	}
-	return core.Outcome{ExecutionID: id, Status: core.StatusOutcomeUnknown, Calls: sent, Error: core.Errorf(core.KindInternal, "pipeline.resume", "the engine ended before the outcome was handed out; %s", said).
-		WithHint("look at what is there before anything is done again; nothing was repeated")}
+	return core.Outcome{ExecutionID: id, Status: core.StatusOutcomeUnknown, Calls: sent, Error: core.Errorf(core.KindInternal, "pipeline.resume", "the engine ended before the outcome was returned; %s", said).
+		WithHint("check what was done before you repeat anything; nothing was repeated")}
 }
 
 // Running counts a principal's executions that have not ended, including those that wait for a person.

@@ -167,7 +167,7 @@ func (p *Pipeline) drafted(d *core.SkillDraft) (core.Skill, *core.Error) {
 	clean, flagged := p.prose(d.Description)
 	switch {
 	case d.Description == "":
-		return core.Skill{}, core.Errorf(core.KindInvalidArguments, "skills.save", "a skill needs a description").WithHint("say in one sentence what it does and when it is of use")
+		return core.Skill{}, core.Errorf(core.KindInvalidArguments, "skills.save", "a skill needs a description").WithHint("say in one sentence what it does and when to use it")
 	case len([]rune(d.Description)) > maxDescription:
 		return core.Skill{}, core.Errorf(core.KindInvalidArguments, "skills.save", "the description has more than %d characters", maxDescription)
 	case len(flagged) > 0 || clean != d.Description:

@@ -296,7 +296,7 @@ func (e *entry) settle(a core.Answer) {
 
 func refusal(e *entry, format string, args ...any) *core.Error {
 	err := core.Errorf(core.KindPolicy, "approval", e.subject()+" was not approved: "+format, args...)
-	return err.WithHint("do not try it again unasked; tell the person what it is needed for").At(e.Server, e.Tool)
+	return err.WithHint("do not try it again without being asked; tell the person what it is needed for").At(e.Server, e.Tool)
 }
 
 func (e *entry) subject() string {

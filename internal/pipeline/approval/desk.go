@@ -121,7 +121,7 @@ func (d *desk) visit(c *net.UnixConn) {
 	case refused != nil:
 		answer.Error = core.Errorf(core.KindPolicy, "approval.desk", "%w", refused)
 	case err != nil || json.Unmarshal(line, &asked) != nil:
-		answer.Error = core.Errorf(core.KindInvalidArguments, "approval.desk", "this is no question")
+		answer.Error = core.Errorf(core.KindInvalidArguments, "approval.desk", "the request cannot be read")
 	default:
 		answer = d.answer(who, asked)
 	}

@@ -101,7 +101,7 @@ func (j *Journal) Keep() (err error) {
 		return nil
 	}
 	if j.path == "" {
-		return errors.New("the id of the execution is no name for a file")
+		return errors.New("the execution's id cannot be a file name")
 	}
 	if err := os.MkdirAll(filepath.Dir(j.path), 0o700); err != nil {
 		return err

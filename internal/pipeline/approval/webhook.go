@@ -176,7 +176,7 @@ func (w *Webhook) read(a core.Approval, r webhook.Response) (delivery, error) {
 		return delivery{}, fmt.Errorf("its answer is not JSON: %w", err)
 	}
 	if answer.Digest != a.Digest {
-		return delivery{}, errors.New("its answer is for something else: the digest is not that of the question")
+		return delivery{}, errors.New("its answer is for another question: the digest differs")
 	}
 	return delivery{answer: &answer.Answer}, nil
 }

@@ -62,7 +62,7 @@ func (g *Gate) examineSnake(ctx context.Context, skill core.Skill, library sourc
 }
 
 // ErrNoFunctions is the cause of refusing a skill that exports nothing.
-var ErrNoFunctions = errors.New("the skill exports no function, so that nothing could use it")
+var ErrNoFunctions = errors.New("the skill exports no function, so nothing could use it")
 
 func noFunctions(skill core.Skill) *core.Error {
 	e := core.Errorf(core.KindType, "gate.skills", "%w", ErrNoFunctions)

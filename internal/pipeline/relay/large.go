@@ -154,7 +154,7 @@ func errBroken(err error) error {
 		return err
 	}
 	return core.Errorf(core.KindToolError, "relay.large", "the answer begins as JSON and is none: %v", none).
-		WithHint("the server has cut it off, or made it badly: ask for less, with a filter, a page size, a range")
+		WithHint("the server cut it off or produced it incorrectly: ask for less, with a filter, a page size, a range")
 }
 
 // json writes JSON. An array gets one line per row.

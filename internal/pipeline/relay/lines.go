@@ -64,7 +64,7 @@ func (w *texts) lineEnd() int {
 func (w *texts) flush(n int) error {
 	if n == 0 && len(w.buf) > longest {
 		if w.out.hide != nil {
-			return core.Errorf(core.KindLimit, "relay.large", "the answer has a line of more than %d MB, in which what is personal can't be hidden", longest>>20).
+			return core.Errorf(core.KindLimit, "relay.large", "the answer has a line of more than %d MB, in which personal data cannot be hidden", longest>>20).
 				WithHint("ask for less, or for another format")
 		}
 		n = whole(w.buf)

@@ -175,7 +175,7 @@ func (b batches) hidden(document []byte, before, after int) ([]byte, error) {
 	}
 	head, tail := document[:before], document[len(document)-after:]
 	if len(out) < before+after || !bytes.HasPrefix(out, head) || !bytes.HasSuffix(out, tail) {
-		return nil, core.Errorf(core.KindInternal, "relay.private", "the answer was held back: what is around its parts is personal")
+		return nil, core.Errorf(core.KindInternal, "relay.private", "the answer was withheld: there is personal data around its parts")
 	}
 	return out[before : len(out)-after], nil
 }

@@ -56,7 +56,7 @@ func hidden(p Privacy, server string, e *core.Error) *core.Error {
 // unhidden returns the error for something that could not be hidden. If the cause is a limit, it keeps its kind and
 // hint.
 func unhidden(what string, cause error) *core.Error {
-	e := core.Errorf(core.KindInternal, "relay.private", "%s, since what is personal in it could not be hidden: %w", what, cause)
+	e := core.Errorf(core.KindInternal, "relay.private", "%s, because personal data in it could not be hidden: %w", what, cause)
 	if limit := core.AsError(cause); limit.Kind == core.KindLimit {
 		e.Kind, e.Hint = limit.Kind, limit.Hint
 	}

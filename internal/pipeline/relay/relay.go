@@ -253,7 +253,7 @@ func (x Execution) rechecked(ctx context.Context, judged *policy.Policy, t *core
 			return d.Error(t)
 		case d.Effect.Kind != core.EffectRead:
 			return core.Errorf(core.KindPolicy, "relay.policy", "the settings changed while the call waited; it was not sent").
-				WithHint("make the call again, so that it is judged by the settings of now")
+				WithHint("make the call again, so that it is judged by the current settings")
 		}
 		return nil
 	})

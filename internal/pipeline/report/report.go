@@ -199,7 +199,7 @@ func (m *maker) spill(what, name string, data []byte, preview, how string) {
 	n, _ := tokens.Fits(preview, m.left)
 	m.left = max(0, m.left-n)
 	if err := m.Files.Write(name, data); err != nil {
-		o.Warnings = append(o.Warnings, fmt.Sprintf("the %s (%d bytes) is too large to return and could not be kept: %s", what, len(data), core.AsError(err).Message))
+		o.Warnings = append(o.Warnings, fmt.Sprintf("the %s (%d bytes) is too large to return and could not be saved: %s", what, len(data), core.AsError(err).Message))
 		if preview != "" {
 			o.Artifacts = append(o.Artifacts, core.Artifact{Bytes: int64(len(data)), Preview: preview})
 		}

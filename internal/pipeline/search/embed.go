@@ -110,7 +110,7 @@ func readEmbeddings(data []byte, n int) ([][]float32, error) {
 		return nil, fmt.Errorf("the answer cannot be read: %w", err)
 	}
 	if len(answer.Data) != n {
-		return nil, fmt.Errorf("it gave %d vectors for %d texts", len(answer.Data), n)
+		return nil, fmt.Errorf("it returned %d vectors for %d texts", len(answer.Data), n)
 	}
 	vectors := make([][]float32, n)
 	for i, d := range answer.Data {
@@ -118,10 +118,10 @@ func readEmbeddings(data []byte, n int) ([][]float32, error) {
 			i = *d.Index
 		}
 		if i < 0 || i >= n || vectors[i] != nil {
-			return nil, fmt.Errorf("it gave no vector, or two, for one of the texts")
+			return nil, fmt.Errorf("it returned no vector, or two, for one of the texts")
 		}
 		if len(d.Embedding) == 0 || len(d.Embedding) > maxDimensions {
-			return nil, fmt.Errorf("it gave a vector of %d numbers", len(d.Embedding))
+			return nil, fmt.Errorf("it returned a vector of %d numbers", len(d.Embedding))
 		}
 		vectors[i] = d.Embedding
 	}

@@ -51,7 +51,7 @@ type planned struct {
 func newSemantic(e Embedder, dir string) (*semantic, error) {
 	kept, err := openVectors(dir, e.Model())
 	if err != nil {
-		return nil, core.Errorf(core.KindInternal, "discover.open", "cannot keep embeddings: %w", err).WithHint("make %s writable, or leave out search.embeddings", dir)
+		return nil, core.Errorf(core.KindInternal, "discover.open", "cannot store embeddings: %w", err).WithHint("make %s writable, or leave out search.embeddings", dir)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &semantic{
@@ -196,12 +196,12 @@ func (s *semantic) embed(ctx context.Context, texts []string, timeout time.Durat
 	vectors, err = s.embedder.Embed(limited, texts)
 	switch {
 	case err != nil && limited.Err() != nil && ctx.Err() == nil:
-		return nil, fmt.Errorf("it gave no answer within %v", timeout)
+		return nil, fmt.Errorf("it did not answer within %v", timeout)
 	case err != nil:
 		return nil, err
 	}
 	if len(vectors) != len(texts) {
-		return nil, fmt.Errorf("it gave %d vectors for %d texts", len(vectors), len(texts))
+		return nil, fmt.Errorf("it returned %d vectors for %d texts", len(vectors), len(texts))
 	}
 	for _, v := range vectors {
 		if err := s.check(v); err != nil {

@@ -202,10 +202,10 @@ func TestFailingEndpoint(t *testing.T) {
 		{"wrong index", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, `{"data":[{"index":7,"embedding":[1]}]}`) }, "no vector, or two"},
 		{"wrong dimension", func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, `{"data":[{"index":0,"embedding":[1,2,3]}]}`)
-		}, "vector of 3 numbers, the kept ones have 4"},
+		}, "vector of 3 numbers, the stored ones have 4"},
 		{"zero", func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, `{"data":[{"embedding":[0,0,0,0]}]}`)
-		}, "without a direction"},
+		}, "zero vector"},
 		{"overflow", func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, `{"data":[{"embedding":[1e300,0,0,0]}]}`)
 		}, "cannot be read"},

@@ -188,7 +188,7 @@ func (v *vectors) otherDimensions(got int) error {
 	if v.path != "" {
 		hint = "; if the model has changed, remove " + v.path
 	}
-	return fmt.Errorf("it gave a vector of %d numbers, the kept ones have %d%s", got, v.dims, hint)
+	return fmt.Errorf("it returned a vector of %d numbers, the stored ones have %d%s", got, v.dims, hint)
 }
 
 // retain drops unwanted vectors if there are enough of them to justify rewriting the file.
@@ -260,7 +260,7 @@ func unit(numbers []float32) error {
 	}
 	length := math.Sqrt(sum)
 	if !(length > 0) || math.IsInf(length, 0) {
-		return fmt.Errorf("it gave a vector without a direction")
+		return fmt.Errorf("it returned a zero vector")
 	}
 	for i := range numbers {
 		numbers[i] = float32(float64(numbers[i]) / length)

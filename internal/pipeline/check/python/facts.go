@@ -106,7 +106,7 @@ const (
 	maxNear  = 32
 )
 
-var errFacts = errors.New("what the interpreter says of the program makes no sense")
+var errFacts = errors.New("the interpreter's report on the program is invalid")
 
 // errMuch reports a program with too many or too long names.
 var errMuch = fmt.Errorf("it has too many names, or one of more than %d bytes", maxText)

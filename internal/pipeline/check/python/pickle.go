@@ -59,7 +59,7 @@ const (
 	maxDeep   = 10_000  // nodes in each other
 )
 
-var errPickle = errors.New("what the interpreter says of the program makes no sense")
+var errPickle = errors.New("the interpreter's report on the program is invalid")
 
 // unpickler reads a pickled syntax tree. It can build nothing but a syntax tree in which every node has exactly one
 // parent: values from the memo have no children, and every other pushed value is removed from the stack by the value

@@ -133,7 +133,7 @@ func (w *weighing) tools(uses []Use, unknown bool) {
 	beyond := len(names[core.EffectWrite]) + len(names[core.EffectDestructive])
 	w.add(min(maxMore, weightMore*(beyond-1)), "%d tools do more than read", beyond)
 	if unknown {
-		w.add(weightUnknown, "nobody can tell before it runs what it calls")
+		w.add(weightUnknown, "what it calls is unknown before it runs")
 	}
 	w.looped(uses)
 	w.across(uses)
@@ -188,7 +188,7 @@ func (w *weighing) findings(r Report) {
 	if worst >= 0 {
 		f := r.Findings[worst]
 		w.add(weightOf[min(f.Severity, Critical)], "%s", f.message())
-		w.add(min(maxMore, weightMore*(len(r.Findings)-1)), "%d places are told of by rules", len(r.Findings))
+		w.add(min(maxMore, weightMore*(len(r.Findings)-1)), "%d places are reported by rules", len(r.Findings))
 	}
 	if r.Complexity > complexFunction {
 		w.add(weightComplex, "it has %d branches in one function", r.Complexity)

@@ -101,7 +101,7 @@ const (
 
 // The ways in which a tree can be invalid.
 var (
-	ErrTree  = errors.New("the syntax tree makes no sense")
+	ErrTree  = errors.New("the syntax tree is invalid")
 	ErrDeep  = errors.New("the program is nested too deeply")
 	ErrLarge = errors.New("the program is too large to be judged")
 )

@@ -176,7 +176,7 @@ func (p *program) failure(err error) *core.Error {
 		return e.WithHint("try again")
 	}
 	e.Kind = core.KindInternal
-	return e.WithHint("this is a fault of Retort's; another way of writing the program may avoid it")
+	return e.WithHint("this is a bug in Retort; writing the program differently may avoid it")
 }
 
 // namespaces returns the servers that the guest creates for a program.

@@ -296,7 +296,7 @@ func (p *process) check(ctx context.Context, src *tsc.Source, in tsc.Input, bare
 
 var (
 	errGone  = fmt.Errorf("%w: its process ended", tsc.ErrInternal)
-	errCrash = errors.New("the type check used up the memory that it may have")
+	errCrash = errors.New("the type check exceeded its memory limit")
 )
 
 // ask sends a request and waits for the answer. The process is broken after anything but an answer, and after an
