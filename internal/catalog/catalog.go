@@ -30,10 +30,10 @@ type Catalog struct {
 	scanner func() *sanitize.Scanner
 
 	writing sync.Mutex // held while a file follows a change, so that files change in the same order
-	telling sync.Mutex // held while listeners are told
+	telling sync.Mutex // held while listeners are called
 
 	current atomic.Pointer[core.Toolset] // nil when something has changed since
-	watched atomic.Pointer[[]watch]      // files of servers of which tools have changed
+	watched atomic.Pointer[[]watch]      // trust files of servers with changed tools
 
 	mu         sync.Mutex
 	servers    map[string]*source
@@ -66,12 +66,12 @@ type Change struct {
 	Added, Removed []string  // names, in the order of the listing they are in
 	Changed        []string  // names of tools whose pin is another
 	Unchanged      int       // number of tools
-	Problems       []Problem // what was skipped or taken only in part
+	Problems       []Problem // definitions that were skipped or used only in part
 }
 
 // Options configures where a catalog is stored and how it treats changed tools.
 type Options struct {
-	Dir string // made if missing; empty: nothing is kept
+	Dir string // made if missing; empty: nothing is stored
 	// Key names the file of the key that seals the trusted definitions. It is created when first needed and must be
 	// out of reach for every server. If empty, trusted definitions are not stored.
 	Key string

@@ -43,7 +43,7 @@ func (c *Catalog) judge(server string, tools []*core.Tool) {
 	}
 	for _, tool := range tools {
 		if _, known := t.records[tool.Name]; t.unknown == "" && !known && len(t.records) < maxRecords {
-			continue // kept from before anything was trusted
+			continue // stored before anything was trusted
 		}
 		if tool.Change = t.change(tool, c.changes(server)); tool.Change != nil {
 			t.shown(tool, c.scanner())

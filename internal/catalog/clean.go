@@ -22,7 +22,7 @@ const (
 // the whole definition is withheld.
 type cleaner struct {
 	scanner  *sanitize.Scanner
-	where    [][]byte // the way to what is looked at
+	where    [][]byte // path to the value being examined
 	flags    []core.Flag
 	size     int    // bytes of prose so far
 	withheld string // where the first name or value is that does not pass; "" if all do
@@ -210,10 +210,10 @@ func spaced(name string) string {
 type part uint8
 
 const (
-	partOther   part = iota // nobody knows; advice
+	partOther   part = iota // undefined keywords; advice
 	partSchema              // a schema, or a list of some
 	partSchemas             // schemas by name
-	partProse               // text for whoever reads it
+	partProse               // text for readers
 	partExample             // values that nothing depends on
 	partNeeded              // names and values that calls need
 	partPattern             // a regular expression
@@ -426,7 +426,7 @@ func bare(n node) []byte {
 // rejected.
 func Listed(item json.RawMessage, key string, s *sanitize.Scanner) (json.RawMessage, []core.Flag) {
 	if !json.Valid(item) {
-		return item, nil // who reads it says so
+		return item, nil // its reader reports that
 	}
 	d := parse(item, maxDepth)
 	if !d.isObject() {

@@ -17,7 +17,7 @@ const (
 
 // counts stores token counts by pin in a file.
 type counts struct {
-	path string // empty: not kept
+	path string // empty: not stored
 
 	mu    sync.Mutex
 	known map[string]int

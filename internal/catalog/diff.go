@@ -12,7 +12,7 @@ import (
 const (
 	maxDiff      = 64 << 10 // bytes
 	maxDiffLines = 2000     // of one field; beyond it, all of the old and then all of the new
-	around       = 2        // lines that are the same, shown beside others
+	around       = 2        // equal lines shown around differences
 )
 
 // diff describes field by field how two definitions differ, in lines that begin with "-", "+" or a blank. The order

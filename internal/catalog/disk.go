@@ -20,7 +20,7 @@ const (
 	format      = 1         // of the files; one with another is ignored
 	maxFile     = 512 << 20 // bytes
 	suffix      = ".tools.json"
-	abandoned   = time.Hour // after which a temporary file is nobody's any more
+	abandoned   = time.Hour // after which a temporary file belongs to no running process
 	temporaries = ".tmp-*"
 )
 

@@ -29,7 +29,7 @@ const (
 	enough  = 100
 	further = 8
 
-	// A toolset is made again for what was learned at most so often, and with at most
+	// A toolset is rebuilt for newly learned shapes at most this often, and for at most
 	// one part in restWork of the time.
 	newsEvery = 50 * time.Millisecond
 	restWork  = 50
@@ -40,12 +40,12 @@ type learner struct {
 	catalog *Catalog
 	queue   chan Observation
 	waiting atomic.Int64 // bytes in queue
-	passed  atomic.Int64 // answers of tools of which enough is known
+	passed  atomic.Int64 // answers of tools that need no more of them
 	ending  chan struct{}
 	start   sync.Once
 	stop    sync.Once
 	ended   sync.WaitGroup
-	news    atomic.Bool  // something is to be told
+	news    atomic.Bool  // something is to be published
 	notTill atomic.Int64 // when the next toolset may be made, in nanoseconds since 1970
 
 	saving sync.Mutex

@@ -39,7 +39,7 @@ type Prober interface {
 // LiveOptions configures a Live.
 type LiveOptions struct {
 	Servers []string
-	Log     *slog.Logger // is told of tools that have changed; nil: nobody is
+	Log     *slog.Logger // is called with changed tools; nil: nothing is called
 	// Count returns the number of tokens of a text.
 	Count func(text string) int
 }
@@ -63,7 +63,7 @@ type Live struct {
 type watched struct {
 	changed chan struct{} // holds one item when the server should be listed again
 	first   chan struct{} // closed after the first answer or failure
-	ended   chan struct{} // closed when it is kept current no more
+	ended   chan struct{} // closed when listing has stopped
 	cancel  context.CancelFunc
 
 	mu    sync.Mutex
@@ -187,7 +187,7 @@ func (l *Live) keep(ctx context.Context, name string, w *watched) {
 				waiting = false
 			case <-time.After(again):
 				_, up := l.link(name)
-				waiting = err == nil && !up // nobody needs it now
+				waiting = err == nil && !up // no call needs it now
 			}
 		}
 	}

@@ -125,7 +125,7 @@ func (l *learner) write(server string) error {
 	}
 	defer unlock()
 	path := filepath.Join(l.catalog.dir, shapesName(server))
-	_, kept, _ := readShapes(path) // what is damaged is written anew
+	_, kept, _ := readShapes(path) // damaged files are rewritten
 	data, err := l.joined(server, kept)
 	if err != nil || same(path, data) {
 		return err

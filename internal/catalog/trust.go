@@ -13,14 +13,14 @@ import (
 
 const (
 	maxRecords    = 60_000    // of one server; tools beyond it are not trusted
-	maxTrustedRaw = 256 << 10 // bytes of a definition that is kept for the difference
+	maxTrustedRaw = 256 << 10 // bytes of a definition that is stored to show differences
 )
 
 // trust holds the trusted definitions of one server's tools. The first definition seen of a tool is trusted. A trust
 // in use is never changed.
 type trust struct {
-	records map[string]record // by the tool's name; those of tools that are gone stay
-	unknown string            // why it is not known what was trusted; "" if it is
+	records map[string]record // by the tool's name; records of removed tools stay
+	unknown string            // why the trusted definitions are unknown; "" if they are known
 	writes  uint64            // how often it was written
 	file    seal.Stamp
 }
@@ -30,7 +30,7 @@ type record struct {
 	pin     string
 	trusted time.Time
 	clean   int             // version of the scan that found nothing, 0 if it found something
-	raw     json.RawMessage // nil if it was too large to be kept
+	raw     json.RawMessage // nil if it was too large to store
 	other   string          // pin of another definition that came instead; "" if none does
 	noticed time.Time       // when that was first seen
 }

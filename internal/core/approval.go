@@ -33,15 +33,15 @@ type Question struct {
 	Spans bool `json:"-"`
 	// ShowInForms lets a client's form contain Arguments instead of Shown, because only the person sees the form.
 	ShowInForms bool       `json:"-"`
-	Outlines    []string   `json:"-"`                  // of the personal values behind tokens in what is shown, one line each
+	Outlines    []string   `json:"-"`                  // the personal values behind tokens in what is shown, one line each
 	Effect      string     `json:"effect,omitempty"`   // of the call: "write", "destructive"
-	Effects     []Intended `json:"effects,omitempty"`  // of a program that was run dry: the calls that a yes allows, each once
+	Effects     []Intended `json:"effects,omitempty"`  // of a dry run: the calls that an approval allows, each once
 	Crosses     string     `json:"crosses,omitempty"`  // personal data that goes where it does not come from, in words
 	Rule        string     `json:"rule,omitempty"`     // why a person is asked: a setting
 	Repeats     Repeats    `json:"repeats,omitempty"`  // what an earlier program of the same task has done with the tool
 	Before      []string   `json:"before,omitempty"`   // that, in words
 	Unusual     string     `json:"unusual,omitempty"`  // kinds of anomalies that are a part of why, with commas
-	Merely      bool       `json:"-"`                  // nothing but what is unusual is why
+	Merely      bool       `json:"-"`                  // the anomaly is the only reason
 	Risk        int        `json:"risk,omitempty"`     // of the program, 0 to 100
 	Level       string     `json:"level,omitempty"`    // the same in a word: "low" to "critical"
 	Impact      *Impact    `json:"impact,omitempty"`   // of the program or of the call; nil of a login
@@ -49,7 +49,7 @@ type Question struct {
 	Critical    string     `json:"critical,omitempty"` // why no yes that was given before covers the call, in words
 	Reasons     []string   `json:"reasons,omitempty"`  // in words, what weighs most first
 	Change      string     `json:"change,omitempty"`   // how the tool's definition differs from the trusted one, in lines
-	Login       string     `json:"login,omitempty"`    // address that a person opens to log in at Server; a yes says that it is open
+	Login       string     `json:"login,omitempty"`    // address that a person opens to log in at Server; approval means that it was opened
 	Pin         string     `json:"-"`                  // of the tool's definition
 	Policy      string     `json:"-"`                  // version of the policy
 }
@@ -289,7 +289,7 @@ func ParseScope(s string) (Scope, *Error) {
 // Answer holds a person's decision.
 type Answer struct {
 	Approve bool   `json:"approve"`
-	Scope   Scope  `json:"scope,omitempty"` // of a yes; ScopeOnce if empty
+	Scope   Scope  `json:"scope,omitempty"` // of an approval; ScopeOnce if empty
 	Note    string `json:"note,omitempty"`  // why not, for the model
 	// Also lists the ids of equal questions that were shown together with the answered one (see Approval.Same). Ids
 	// of questions that differ, or that were not shown, are ignored.

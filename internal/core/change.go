@@ -11,7 +11,7 @@ type Flag struct {
 	Rule   string `json:"rule"`
 	Reason string `json:"reason"`
 	Where  string `json:"where"`          // "description", "inputSchema.properties.q.description"
-	Text   string `json:"text,omitempty"` // the begin of what was found, with what is not seen escaped
+	Text   string `json:"text,omitempty"` // the beginning of what was found, with invisible characters escaped
 }
 
 func (f Flag) String() string {
@@ -37,8 +37,8 @@ type Change struct {
 	Was     string    `json:"was,omitempty"`     // pin of the trusted one; empty if that is not known
 	Trusted time.Time `json:"trusted,omitzero"`  // when that was trusted
 	Noticed time.Time `json:"noticed,omitzero"`  // when the other one was first seen
-	Unknown string    `json:"unknown,omitempty"` // why it is not known what was trusted
-	Diff    string    `json:"diff"`              // in lines that begin with "-", "+" or a blank; what is not seen is escaped
+	Unknown string    `json:"unknown,omitempty"` // why the trusted definition is unknown
+	Diff    string    `json:"diff"`              // in lines that begin with "-", "+" or a blank; invisible characters are escaped
 }
 
 // Error returns the error that a program gets when it calls the tool.

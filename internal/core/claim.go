@@ -26,7 +26,7 @@ type Claim struct {
 	parent *Claim
 
 	mu    sync.Mutex
-	users int // that have to free it, besides the first
+	users int // additional owners that must call Free
 	work  Held
 	value Held
 	calls map[*Claim]bool // those of its calls that hold something

@@ -26,11 +26,11 @@ const (
 	EventSkill    EventKind = "skill"     // one was saved or removed
 	EventErasure  EventKind = "erasure"   // something was forgotten for good
 	EventLogin    EventKind = "login"     // at an upstream
-	EventSearch   EventKind = "search"    // somebody looked for tools, or at their definitions
+	EventSearch   EventKind = "search"    // a search for tools, or a request for definitions
 	EventFile     EventKind = "file"      // of a workspace, read or written by a model itself
 	EventAnomaly  EventKind = "anomaly"   // something unusual
-	EventClock    EventKind = "clock"     // a person says that it is right, though it is behind the record
-	EventAsked    EventKind = "asked"     // a server asks the client in the midst of a call, and what came of it
+	EventClock    EventKind = "clock"     // a person accepts the clock, although it is behind the audit log
+	EventAsked    EventKind = "asked"     // a server's question to the client during a call, and its result
 	EventGap      EventKind = "gap"       // what came between could not be written
 	EventKept     EventKind = "retention" // old entries were moved to archives, or deleted
 	EventNetwork  EventKind = "network"   // a program reaches for a host itself: allowed, refused, ended
@@ -56,7 +56,7 @@ type Event struct {
 	Duration  time.Duration
 	Bytes     int64
 	Tokens    *Tokens
-	Facts     map[string]any  // what else may be read by whoever can read the record
+	Facts     map[string]any  // further details, readable by everyone who can read the audit log
 	Body      json.RawMessage // what can be read with the key of the execution: code, arguments, messages
 }
 

@@ -22,15 +22,15 @@ func (s TaskStatus) Ended() bool { return s != TaskQueued && s != TaskRunning &&
 
 // Job describes work to do now or when its turn in the queue comes.
 type Job struct {
-	Kind     string          // who does it: "program", …
-	Name     string          // ID that whoever submits it has chosen; empty if none. No two tasks of a principal that have not ended share one
+	Kind     string          // what performs it: "program", …
+	Name     string          // ID chosen by the submitter; empty if none. No two unfinished jobs of a principal share one
 	Title    string          // for lists; may be empty
 	Session  string          // "default" if empty
 	Client   string          // name and version of the MCP client, if there is one
 	Priority int             // among the tasks of the same principal; -10 to 10, higher is sooner
 	Deadline time.Duration   // from now, after which it does not begin any more and is cancelled; 0 is a day
-	Keep     time.Duration   // how long it is kept from now on, at least until a while after its end; 0 is as the settings say
-	Payload  json.RawMessage // what is to be done, for who does it
+	Keep     time.Duration   // how long it is stored from now on, at least until a while after its end; 0 is as the settings say
+	Payload  json.RawMessage // what to do, in the form its kind requires
 	// Credential identifies the credential the job was submitted with. The job no longer runs once that is revoked.
 	Credential Credential
 }
@@ -38,7 +38,7 @@ type Job struct {
 // Kinds of jobs.
 const (
 	JobProgram = "program" // runs a program
-	JobTask    = "task"    // does what is said in words
+	JobTask    = "task"    // performs an agent task
 	JobPass    = "pass"    // passes a client's call on to a server
 )
 
@@ -134,7 +134,7 @@ func (t JobState) Updated() time.Time {
 // TaskProgress says how far a job is.
 type TaskProgress struct {
 	Done    int       `json:"done"`
-	Total   int       `json:"total,omitempty"` // 0: nobody knows
+	Total   int       `json:"total,omitempty"` // 0: unknown
 	Message string    `json:"message,omitempty"`
 	At      time.Time `json:"at"`
 }

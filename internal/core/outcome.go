@@ -32,7 +32,7 @@ type Outcome struct {
 	Approvals   []Approval      `json:"approvals,omitempty"` // what waits for a person, without the program
 	DryRun      bool            `json:"dry_run,omitempty"`   // calls that may have effects were recorded and not made
 	Effects     []Intended      `json:"effects,omitempty"`   // these calls
-	Calls       []SentCall      `json:"calls,omitempty"`     // of an execution that was lost, or of failed attempts of a task: what had left and may have had effects
+	Calls       []SentCall      `json:"calls,omitempty"`     // of a lost execution, or of failed attempts of a task: calls that were sent and may have had effects
 	Task        string          `json:"task_id,omitempty"`   // that it was done for
 	Program     string          `json:"program,omitempty"`   // that a model has written for the task
 	Attempts    int             `json:"attempts,omitempty"`  // programs that were written for it
@@ -44,7 +44,7 @@ type Outcome struct {
 	// or in the Outcome.
 	PIITokenized bool   `json:"pii_tokenized,omitempty"`
 	Stats        Stats  `json:"stats"`
-	Trace        string `json:"-"` // the id of the trace that tells of it; the model has no use for it
+	Trace        string `json:"-"` // the id of its trace; the model has no use for it
 }
 
 // Success reports whether the status is ok.
@@ -69,7 +69,7 @@ type Stats struct {
 	DurationMS  float64        `json:"duration_ms"`
 	Sandbox     string         `json:"sandbox,omitempty"`
 	SandboxWhy  string         `json:"sandbox_why,omitempty"` // where it was chosen by risk
-	Isolation   string         `json:"isolation,omitempty"`   // what was between program and machine: "weak process", "process", "container", "kernel", "machine"
+	Isolation   string         `json:"isolation,omitempty"`   // the boundary between program and machine: "weak process", "process", "container", "kernel", "machine"
 	Runtime     string         `json:"runtime,omitempty"`
 	MemoryBytes int64          `json:"memory_bytes,omitempty"`
 	Bounds      string         `json:"bounds,omitempty"` // what holds the limits: "cgroup v2", "rlimits, watcher"

@@ -32,7 +32,7 @@ type Request struct {
 	Runtime             string   // for TypeScript and JavaScript: "quickjs", "node", "bun", "deno"; empty = as configured
 	DryRun              bool
 	NoCache             bool   // every call is made, whatever the cache holds
-	Noted               bool   // calls that may have effects are on disk before they leave, so that who asks after a crash is told
+	Noted               bool   // calls that may have effects are stored on disk before they are sent, for questions after a crash
 	Limits              Limits // zero fields mean the configured ones
 	// ForceApproval requires approval before the program runs, even if the settings would approve it automatically.
 	ForceApproval bool
@@ -161,7 +161,7 @@ type Function struct {
 
 	Keywords []string          `json:"keywords,omitempty"` // how Params are spelled as keywords; nil if all as they are
 	Also     map[string]string `json:"also,omitempty"`     // other spellings of keywords: snake_case → that of Params
-	Nulls    []string          `json:"nulls,omitempty"`    // those of Params for which null is a value; None leaves the others out
+	Nulls    []string          `json:"nulls,omitempty"`    // those of Params that accept null as a value; None omits the others
 	Object   bool              `json:"object,omitempty"`   // the first of Params may itself be an object
 }
 
@@ -180,5 +180,5 @@ type Call struct {
 // (key order and digits of numbers kept).
 type Result struct {
 	Value json.RawMessage
-	Claim *Claim // what Value takes of the engine's memory; whoever is done with Value frees it
+	Claim *Claim // the memory that Value holds; the last user of Value frees it
 }

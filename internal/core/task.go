@@ -88,7 +88,7 @@ type ModelUse struct {
 	Requests     int     `json:"requests"`
 	InputTokens  int     `json:"input_tokens"`
 	OutputTokens int     `json:"output_tokens"`
-	Estimated    bool    `json:"estimated,omitempty"` // tokens were counted here; nobody has told them
+	Estimated    bool    `json:"estimated,omitempty"` // tokens were counted here, because the provider did not report them
 	Cost         float64 `json:"cost,omitempty"`      // at the prices of the settings
 	Currency     string  `json:"currency,omitempty"`
 }

@@ -212,7 +212,7 @@ func (x *execution) aboutCall(rule string, t *core.Tool, c core.Call, d policy.D
 // find out.
 func (x *execution) unchanged(ctx context.Context, t *core.Tool, c core.Call) *core.Error {
 	now, refused := t, (*core.Error)(nil)
-	if x.exact == nil || x.exact.Method == "" { // else it stands for a method, which has no definition
+	if x.exact == nil || x.exact.Method == "" { // it stands for an MCP method, which has no definition
 		if now, refused = x.vet(ctx, t); refused != nil {
 			return refused
 		}

@@ -18,7 +18,7 @@ type theirs struct {
 	all       *asking // what servers ask in all executions
 
 	mu       sync.Mutex
-	refused  map[string]bool // servers of which a refusal is recorded
+	refused  map[string]bool // servers with a recorded refusal
 	asked    int
 	declined map[string]int             // in a row, by server
 	denied   map[[sha256.Size]byte]bool // questions that were declined

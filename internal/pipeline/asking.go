@@ -14,7 +14,7 @@ const (
 	hourly      = 4 // the same, within an hour
 	allServers  = 2 // so many times as much, all servers together
 	maxAskers   = 10_000
-	everyServer = "" // stands for all servers
+	everyServer = "" // represents all servers
 )
 
 // asking counts the questions that servers ask in all executions of an engine. The zero value is ready. It is safe

@@ -106,7 +106,7 @@ func (c *commands) start(ctx context.Context, r execRequest) (any, error) {
 	}
 	if slices.ContainsFunc(command.Folders, func(f sandbox.Folder) bool { return f.Writable }) {
 		command.Full = c.x.files.Full
-		defer c.x.files.Full() // what was written counts from now on
+		defer c.x.files.Full() // counts the files that the command has written against the quota
 	}
 	if refused := record.command(command); refused != nil {
 		return nil, refused

@@ -17,7 +17,7 @@ const (
 	defaultPart = 8 << 10
 	maxPart     = 256 << 10
 	maxImage    = 5 << 20
-	maxHidden   = 32 << 20 // of a file that is looked through for what is personal
+	maxHidden   = 32 << 20 // of a file that is searched for personal data
 	maxListed   = 500
 )
 

@@ -39,19 +39,19 @@ type flight struct {
 	journal       *approval.Journal
 	table         *approval.Table
 	record        *record
-	permit        core.Permit   // of whoever asked for it
+	permit        core.Permit   // of the principal that asked for it
 	revision      uint64        // of the servers when it began; see relay.Execution
-	theirs        *theirs       // what servers ask meanwhile
+	theirs        *theirs       // questions of servers to the client
 	ended         chan struct{} // closed when outcome is there
 	outcome       core.Outcome
 	turn          chan struct{} // holds one token: a person is asked one thing at a time
 
 	mu       sync.Mutex
-	channel  core.Channel  // of the request that is answered with the Outcome; nil if there is none
-	news     chan struct{} // closed and made anew when a question is left to other channels
-	interim  *core.Outcome // what the request is told once a person is asked; see tell
+	channel  core.Channel  // of the request that returns the Outcome; nil if there is none
+	news     chan struct{} // closed and replaced when a question can only be answered elsewhere
+	interim  *core.Outcome // what the request returns once a person is asked; see tell
 	detached bool
-	landed   time.Time // when it ended with nobody there
+	landed   time.Time // when it ended without a request waiting for it
 }
 
 // together bounds how long an execution that starts to wait can ask more, so that simultaneous questions are shown
@@ -219,12 +219,12 @@ func (f *flight) ask(ctx context.Context, a core.Approval) (core.Answer, bool) {
 	}
 	a, waits := f.table.Group(a.ID)
 	if !waits {
-		return core.Answer{}, false // what was asked before it was enough
+		return core.Answer{}, false // an earlier answer was sufficient
 	}
 	if channel != nil && ctx.Err() == nil {
 		answer, ok := channel(ctx, a)
 		if ok {
-			answer.Also = a.Same                       // and what is equal and has come since is asked about
+			answer.Also = a.Same                       // an equal question that was added since is asked separately
 			_ = f.table.Decide(a.ID, a.Digest, answer) // before the next is asked: it may be covered
 		}
 		if ok || ctx.Err() != nil {

@@ -16,8 +16,8 @@ import (
 type privacy struct {
 	secrets Secrets
 	*redact.Session
-	seen  func(redact.Counts)             // is told what is personal in an answer
-	named func(arguments json.RawMessage) // is told of arguments that may have tokens
+	seen  func(redact.Counts)             // is called with the personal data of an answer
+	named func(arguments json.RawMessage) // is called with arguments that may have tokens
 }
 
 func (p privacy) Incoming(server string, document []byte) ([]byte, error) {

@@ -75,7 +75,7 @@ func (x *execution) reaching() map[string]relay.Function {
 // unreached refuses a network request if no network is open.
 func (x *execution) unreached(raw json.RawMessage) *core.Error {
 	var r egress.Request
-	_ = json.Unmarshal(raw, &r) // what is no address has no host
+	_ = json.Unmarshal(raw, &r) // an invalid URL has no host
 	refused := egress.Off(r.URL)
 	_ = x.flight.record.attempt(egress.Attempt{Decision: egress.Refused, Host: egress.HostIn(r.URL), Reason: refused}) // it is refused all the same
 	return refused

@@ -85,7 +85,7 @@ type Pipeline struct {
 	Gate       Gate
 	Sandboxes  Sandboxes
 	Relay      *relay.Relay
-	Policy     *policy.View // of whoever this pipeline executes for
+	Policy     *policy.View // of the principal this pipeline executes for
 	Logins     Logins       // nil: a call that needs a login fails
 	Approvals  Approvals
 	Flights    *Flights
@@ -190,7 +190,7 @@ func (p *Pipeline) perform(ctx context.Context, req core.Request, f *flight, pla
 	x.risk, x.skills = &verdict.Risk, verdict.Skills
 	x.outdated()
 	spec := sandbox.Spec{Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code, Floor: p.Routing.floor(verdict.Risk), Proxied: x.proxied(&verdict)}
-	if refused := p.Sandboxes.Able(x.req.Sandbox, spec); refused != nil { // nobody is asked for nothing
+	if refused := p.Sandboxes.Able(x.req.Sandbox, spec); refused != nil { // a person is not asked about a program that cannot run
 		return x.fail(refused)
 	}
 	if refused := x.approveProgram(ctx); refused != nil {
@@ -220,7 +220,7 @@ func (p *Pipeline) perform(ctx context.Context, req core.Request, f *flight, pla
 		result.Status = core.StatusDenied
 	}
 	if result.Status == core.StatusError && ctx.Err() != nil {
-		result.Status = core.StatusCancelled // a call that was cancelled threw before the sandbox was told
+		result.Status = core.StatusCancelled // a cancelled call threw before the sandbox noticed
 	}
 	result.Warnings = append(verdict.Warnings, result.Warnings...)
 	o := report.Make(result, x.reporting())
@@ -315,8 +315,8 @@ type execution struct {
 	state     *workspace.State     // a draft in a dry run
 	plan      *plan                // nil if effects are judged one by one
 	screen    *redact.Session      // nil if nothing is hidden
-	whole     *core.Toolset        // of which tools are those that the request may reach
-	code      string               // of the request, with tokens for what is sealed
+	whole     *core.Toolset        // which include those that the request may reach
+	code      string               // of the request, with tokens in place of sealed data
 	host      sandbox.Host
 	tally     *relay.Tally
 	risk      *rules.Risk  // of the program, once it has passed the gate
@@ -327,10 +327,10 @@ type execution struct {
 	uncertain uncertainCalls
 	changes   changes
 	reach     reach           // what of the network the program may reach
-	network   *egress.Session // of the program, while it runs and afterwards; nil where there is none
+	network   *egress.Session // of the program, during and after its run; nil without a program
 	commands  *commands
 
-	approved atomic.Pointer[time.Time] // when a person last approved something; nil if nobody was asked
+	approved atomic.Pointer[time.Time] // when a person last approved something; nil if nothing was asked
 
 	callTimeout time.Duration // of a call without a program
 	exact       *core.Passed  // nil unless the answer is given back as it is
@@ -527,10 +527,10 @@ func (x *execution) close(o core.Outcome) core.Outcome {
 	o = x.pipeline.warned(o)
 	o = x.hidden(x.uncertain.tell(o))
 	if x.draft != nil {
-		_ = x.draft.Close() // what is left of it is swept away later
+		_ = x.draft.Close() // what remains is removed later
 	}
 	if x.files != nil {
-		_ = x.files.Close() // what was written is on disk already
+		_ = x.files.Close() // the written data is on disk already
 	}
 	if x.risk != nil {
 		o.Stats.Risk = &x.risk.Score

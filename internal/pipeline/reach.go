@@ -13,7 +13,7 @@ type reach struct {
 	view  *policy.View
 
 	mu  sync.Mutex
-	by  *policy.Policy // of which now was made
+	by  *policy.Policy // that now was made from
 	now *egress.Network
 }
 

@@ -51,7 +51,7 @@ type record struct {
 	tracer  core.Tracer
 	about   core.Event      // what all entries have in common
 	screen  *redact.Session // nil hides nothing
-	blind   bool            // what is personal cannot be hidden, so no values are recorded
+	blind   bool            // personal data cannot be hidden, so no values are recorded
 	began   time.Time
 	begun   chan struct{} // closed when the first entry is made; screen and refused are there then
 	refused *core.Error   // why it could not be made
@@ -59,7 +59,7 @@ type record struct {
 	mu        sync.Mutex
 	calls     int
 	refusals  int
-	unreached int // attempts of a program to reach what it may not
+	unreached int // refused attempts of a program to reach addresses
 	personal  redact.Counts
 	tokens    tokenRun
 }

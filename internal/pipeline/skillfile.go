@@ -24,7 +24,7 @@ type skillFiles struct {
 	x *execution
 
 	mu     sync.Mutex
-	begun  map[string]string // what was written of a file so far, by its path
+	begun  map[string]string // what was written to a file so far, by its path
 	saved  map[string]bool   // skills that this program has saved
 	writes int
 }

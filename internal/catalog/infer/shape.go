@@ -43,7 +43,7 @@ type Shape struct {
 	others  *Shape  // what objects have under keys that are no names; nil: they have none
 	plain   bool    // some of these keys are spelled like names
 	items   *Shape  // of arrays; nil: they were empty
-	cut     bool    // something below was not looked at, or is not kept
+	cut     bool    // something below was not examined, or is not stored
 }
 
 // field describes a member of objects.

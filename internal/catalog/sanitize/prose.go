@@ -35,7 +35,7 @@ type Scanner struct {
 	words    map[string]int // the words that rules ask for, by their number
 	stems    []stem
 	begins   [26][]stem      // the same by their first letter
-	rare     [][]int         // by a word's number: the patterns of which it is the rarest
+	rare     [][]int         // by a word's number: the patterns whose rarest word it is
 	anchors  [1 << 10]uint64 // hashes of words without which no pattern matches
 	readers  sync.Pool       // of *reader: what they read into is used again
 }

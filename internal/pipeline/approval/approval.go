@@ -58,9 +58,9 @@ type grant struct{ execution, server, tool, pin, policy, crosses, repeats string
 type entry struct {
 	core.Approval
 	answer  core.Answer
-	decided chan struct{} // closed with the first answer, or when nobody waits any more
+	decided chan struct{} // closed with the first answer, or when no caller waits any more
 	settled bool
-	expired bool // nobody answered
+	expired bool // there was no answer
 }
 
 // New returns a table whose questions wait for timeout, or 10 minutes if it is 0. If rules is nil, the scope always
@@ -127,7 +127,7 @@ func (t *Table) ask(ctx context.Context, q core.Question) (_ core.Answer, put bo
 		go t.through(ctx, ask, e)
 	}
 	for _, ask := range t.also {
-		if q.Login == "" { // to log in is for who is at this machine
+		if q.Login == "" { // only the person at this machine can log in
 			go t.through(ctx, ask, e)
 		}
 	}
@@ -245,7 +245,7 @@ func (t *Table) settle(ctx context.Context, e *entry) *core.Error {
 		e.settle(core.Answer{})
 	}
 	switch {
-	case ctx.Err() != nil: // also if there is a yes: nothing runs after its end
+	case ctx.Err() != nil: // also if it was approved: nothing runs after its end
 		return core.Errorf(core.KindCancelled, "approval", "the execution was cancelled while %s waited for a person", e.subject())
 	case !answered:
 		return refusal(e, "nobody answered within %v", t.timeout)
@@ -269,7 +269,7 @@ func (t *Table) grant(e *entry) {
 	}
 	t.granted[grantOf(e.Question)] = true
 	if e.answer.Scope == core.ScopeAlways && t.rules != nil && e.Repeats == "" {
-		// What could not be kept is asked again; this once was approved all the same.
+		// What could not be stored is asked again next time; this call was approved all the same.
 		_ = t.rules.Allow(ruleOf(e.Question))
 	}
 	for _, other := range t.waiting {

@@ -11,7 +11,7 @@ import (
 // Bounds limits how often a person is asked. The zero value stands for small defaults.
 type Bounds struct {
 	Questions int // of one execution; 50 if 0
-	Declined  int // questions of one execution in a row, after which nobody is asked about it any more; 5 if 0
+	Declined  int // denied questions of one execution in a row, after which it may not ask again; 5 if 0
 }
 
 // Complete returns b with defaults for its zero fields.
@@ -23,7 +23,7 @@ func (b Bounds) Complete() Bounds {
 const (
 	sessionShare  = 10
 	sessionWindow = time.Hour
-	maxSessions   = 10_000 // of which questions are counted at once
+	maxSessions   = 10_000 // whose questions are counted at the same time
 )
 
 // Bound sets the bounds on questions. It must be called before the first question.

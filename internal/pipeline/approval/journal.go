@@ -171,7 +171,7 @@ func (j *Journals) Lost(execution string) ([]core.SentCall, error) {
 	for lines.Scan() {
 		var c core.SentCall
 		if json.Unmarshal(lines.Bytes(), &c) != nil {
-			break // cut off when the engine died, so the call has not left
+			break // cut off when the engine died, so the call was not sent
 		}
 		sent = append(sent, c)
 	}

@@ -32,7 +32,7 @@ func OpenKept(path, keyPath, policy string) *Kept {
 	k := &Kept{path: path, keyPath: keyPath}
 	text, err := seal.ReadFile(path, seal.MaxFile)
 	if err != nil {
-		return k // nothing was approved yet, or nobody can read it
+		return k // nothing was approved yet, or the file is unreadable
 	}
 	key, err := seal.ReadKey(keyPath)
 	var file keptFile

@@ -29,7 +29,7 @@ type Webhook struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu     sync.Mutex // nobody begins to ask while Close waits
+	mu     sync.Mutex // no request begins while Close waits
 	asking sync.WaitGroup
 }
 
@@ -166,7 +166,7 @@ func (w *Webhook) read(a core.Approval, r webhook.Response) (delivery, error) {
 	case r.Status < 200 || r.Status > 299:
 		return delivery{}, fmt.Errorf("it answered with the status %d", r.Status)
 	case r.Status != http.StatusOK || r.Header.Get("Webhook-Signature") == "":
-		return delivery{}, nil // it was told, and that is all
+		return delivery{}, nil // the question arrived, and there is no answer
 	}
 	if err := w.to.Verify(a.ID, r); err != nil {
 		return delivery{}, err

@@ -34,7 +34,7 @@ func assign(raw []string, otherwise string, fold func(string) string) map[string
 	raw = slices.Compact(raw)
 	apart := func(s string) string {
 		if otherwise == "server" && (s == "index" || s == "client") {
-			return s + "_" // those are files of their own beside the servers
+			return s + "_" // those are files next to the servers
 		}
 		return s
 	}

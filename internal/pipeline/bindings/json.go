@@ -18,7 +18,7 @@ const (
 	jsonString
 	jsonArray
 	jsonObject
-	jsonDeep // nested deeper than maxDepth; what it holds is not known
+	jsonDeep // nested deeper than maxDepth; its contents are unknown
 )
 
 // value holds a JSON value and keeps the order of an object's members and the digits of a number.

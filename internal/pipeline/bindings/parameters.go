@@ -23,7 +23,7 @@ type Parameter struct {
 
 // Parameters describes what a tool accepts.
 type Parameters struct {
-	List []Parameter // in the order of positional arguments: what is needed comes first
+	List []Parameter // in the order of positional arguments: required ones first
 	Open bool        // others may be there
 }
 

@@ -11,7 +11,7 @@ import (
 // resource of its own, named by $id; references inside are relative to it.
 type document struct {
 	root      *value
-	siblings  bool // keywords beside $ref count, as since draft 2019-09
+	siblings  bool // keywords next to $ref count, as since draft 2019-09
 	resources map[string]*value
 	anchors   map[anchor]*value
 	bases     map[*value]*url.URL          // of the resources

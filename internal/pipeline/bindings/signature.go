@@ -13,7 +13,7 @@ const (
 	maxInput  = 420 // of the input's properties
 	maxResult = 160
 	maxType   = 150 // of one property
-	maxHint   = 42  // of what is said of a property, in characters
+	maxHint   = 42  // of a property's description, in characters
 )
 
 // signature returns a tool's call on one line:

@@ -15,7 +15,7 @@ const (
 	shapeString
 	shapeLiteral // literal
 	shapeArray   // of items[0]
-	shapeTuple   // items, the first least of which must be there, then any number of rest
+	shapeTuple   // items, of which the first least are required, then any number of rest
 	shapeObject  // fields, and others of type index
 	shapeUnion   // of items
 	shapeBoth    // intersection of items

@@ -25,7 +25,7 @@ type Verdict struct {
 	Tools    []*core.Tool // that the program can reach; all of them if Unknown
 	Unknown  bool         // the program computes which tools it calls
 	Warnings []string
-	Risk     rules.Risk // what is at stake, for those who decide whether it runs
+	Risk     rules.Risk // the risk, for those who decide whether it runs
 
 	// Skills lists the checked skills that the program uses, directly or through other skills. The program runs with
 	// exactly this code.

@@ -150,7 +150,7 @@ func (k *Cache) call(ctx context.Context, next sandbox.Host, c core.Call, key st
 	}
 	if own.err == nil && (saved.Load() || !current) {
 		result := own.result
-		own.err = errGone // nobody else's
+		own.err = errGone // not shared
 		return result, nil
 	}
 	return own.result, own.err

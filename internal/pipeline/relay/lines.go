@@ -19,7 +19,7 @@ type texts struct {
 	buf    []byte
 	none   int    // bytes of buf in which no line ends
 	header []byte // the first line, with its newline
-	hidden []byte // as it looks where what is personal is hidden
+	hidden []byte // the same with personal data hidden
 }
 
 func copyText(out batches, r io.Reader) error {
@@ -96,7 +96,7 @@ func (w *texts) hide(p []byte) ([]byte, error) {
 		return out, err
 	}
 	if len(w.header) == 0 || !bytes.Equal(w.header, w.hidden) {
-		return w.out.hidden(p, 0, 0) // a header that is personal is none
+		return w.out.hidden(p, 0, 0) // a header that contains personal data is not used
 	}
 	out, err := w.out.hidden(append(bytes.Clone(w.header), p...), len(w.header), 0)
 	return out, err

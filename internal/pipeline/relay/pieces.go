@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	batch   = 1 << 20  // bytes in which what is personal is looked for at once
+	batch   = 1 << 20  // bytes that are searched for personal data at once
 	longest = 16 << 20 // bytes of one value or line in which it can be
-	aside   = 64 << 10 // bytes of what may stand beside an array of rows
+	aside   = 64 << 10 // bytes that may surround an array of rows
 )
 
 var errNoContainer = errors.New("neither an array nor an object")
@@ -22,7 +22,7 @@ var errNoContainer = errors.New("neither an array nor an object")
 // shape describes the structure of a JSON text.
 type shape struct {
 	container bool
-	rows      bool // it is an array, or an object with little beside one
+	rows      bool // it is an array, or an object with little more than one
 	from, to  int64
 	member    string          // of the object
 	others    json.RawMessage // an object
@@ -32,7 +32,7 @@ type shape struct {
 type surveyor struct {
 	scan   jsonscan.Scanner
 	shape  shape
-	many   bool // there is more than little beside an array
+	many   bool // there is too much around an array
 	key    []byte
 	member []byte // the beginning of the current one's value
 	begin  int64  // of it; -1 before
@@ -202,7 +202,7 @@ type pieces struct {
 
 	scan   jsonscan.Scanner
 	buf    []byte
-	before int // bytes of buf that open what is open
+	before int // bytes of buf that open the open containers
 	open   []opened
 	some   bool // a row has begun
 }

@@ -52,7 +52,7 @@ type Execution struct {
 	Tally     *Tally        // counts the calls; nil for a new one
 	Functions map[string]Function
 	Files     Files           // where images and blobs from tools go
-	Carried   func([]byte)    // is told of data that stays out of the model's context
+	Carried   func([]byte)    // is called with data that stays out of the model's context
 	Progress  func(calls int) // may be nil
 	// Vet refuses tools whose definition is no longer trusted. It may ask their server. now is the tool as the server
 	// lists it; if nil, any definition is allowed. A nil Vet trusts all tools.
@@ -70,7 +70,7 @@ type Execution struct {
 	// learned shape.
 	Rehearse func(t *core.Tool, c core.Call, d policy.Decision) *core.Error
 	Privacy  Privacy      // nil hides nothing
-	Note     func(string) // is told what the Outcome warns of; may be nil
+	Note     func(string) // is called with warnings for the Outcome; may be nil
 	// Scope identifies within which cached answers may be reused: principal, session and policy. NoCache disables the
 	// cache.
 	Scope   string

@@ -196,7 +196,7 @@ func (c *column) describe(t *table, hide func(string) string) string {
 	if c.name == "" {
 		return kinds
 	}
-	return c.name + optional + " (" + kinds + ")" // with a colon it would read as a form that somebody has filled in
+	return c.name + optional + " (" + kinds + ")" // with a colon it would read like a filled-in form
 }
 
 // samples lists all values of a column if there are few and each occurs repeatedly.

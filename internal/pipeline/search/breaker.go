@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	tolerated  = 2 // failures in a row before the endpoint is left alone
+	tolerated  = 2 // failures in a row before the endpoint is blocked
 	firstPause = 30 * time.Second
 	lastPause  = 10 * time.Minute
 )

@@ -29,7 +29,7 @@ type Catalog interface {
 // Options configures the search. The zero value searches by words only.
 type Options struct {
 	Embedder Embedder // nil: by words only
-	Dir      string   // where vectors are kept; empty: in memory only
+	Dir      string   // where vectors are stored; empty: in memory only
 }
 
 // Query describes a search for tools.

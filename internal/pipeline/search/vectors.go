@@ -19,7 +19,7 @@ import (
 
 const (
 	maxVectorBytes = 256 << 20 // of the file
-	garbage        = 4 << 20   // bytes of vectors nobody needs before the file is written anew
+	garbage        = 4 << 20   // bytes of unneeded vectors before the file is rewritten
 )
 
 // A file of vectors consists of records, each appended with one write, little endian:

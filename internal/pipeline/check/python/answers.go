@@ -264,7 +264,7 @@ type answer struct {
 }
 
 func answerOf(schema []byte) (a answer) {
-	_ = json.Unmarshal(schema, &a) // what is no schema may be anything
+	_ = json.Unmarshal(schema, &a) // an invalid schema accepts anything
 	return a
 }
 

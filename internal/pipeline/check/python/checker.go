@@ -30,7 +30,7 @@ type Source struct {
 type Checked struct {
 	Code       string
 	Namespaces []core.Namespace // the servers it names; all of them if Unknown
-	Tools      []*core.Tool     // those it can reach; all of them if that can't be told
+	Tools      []*core.Tool     // those it can reach; all of them if that is unknown
 	Unknown    bool             // the program computes names, so that Tools are all
 	Skills     []*Skill         // that it imports, and those that they import
 	Warnings   []string

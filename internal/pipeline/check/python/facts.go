@@ -20,7 +20,7 @@ type facts struct {
 	Star     bool     // it imports everything from a module that is no server
 	Asks     bool     // it asks, by catching NameError, whether names exist
 
-	taken func() []taken // what is taken by a literal key
+	taken func() []taken // keys read by a literal
 }
 
 type syntaxError struct {

@@ -265,6 +265,6 @@ func (p *program) refuse(found []finding) *core.Error {
 
 func text(literal json.RawMessage) string {
 	var s string
-	_ = json.Unmarshal(literal, &s) // what is no string is no name of a tool
+	_ = json.Unmarshal(literal, &s) // only a string can name a tool
 	return s
 }

@@ -53,7 +53,7 @@ func factsOf(lines []string, x *scopes, t *told) *facts {
 	v.visit(x.s.root, x.module, false)
 	slices.SortStableFunc(v.Uses, func(a, b use) int { return a.compare(b.place) })
 	slices.SortStableFunc(v.Imports, func(a, b module) int { return a.compare(b.place) })
-	if len(v.Uses) > maxItems || len(v.Imports) > maxItems { // nobody follows that many
+	if len(v.Uses) > maxItems || len(v.Imports) > maxItems { // too many to follow
 		v.Computes = true
 	}
 	v.Uses, v.Imports, v.Names = v.Uses[:min(len(v.Uses), maxItems)], v.Imports[:min(len(v.Imports), maxItems)], v.Names[:min(len(v.Names), maxItems)]

@@ -10,14 +10,14 @@ type Finding struct {
 	Rule       string // its ID
 	Severity   Severity
 	Start, End int    // bytes in the source
-	Detail     string // what was found, as short as can be: "os.system"
+	Detail     string // what was found, as short as possible: "os.system"
 }
 
 // Report holds everything found in a program. It depends on the program only.
 type Report struct {
 	Findings   []Finding // in source order
 	Impact     Impact
-	Complexity int // the highest cyclomatic complexity of a function, or of what stands outside of functions
+	Complexity int // the highest cyclomatic complexity of a function, or of the code outside of functions
 }
 
 // Bounds on a report.

@@ -16,7 +16,7 @@ type program struct {
 	texts   []memo[string]
 	budget  int      // bytes of constants that may still be folded
 	deep    int      // variables that are being followed
-	stars   []string // modules of which Python imports everything
+	stars   []string // modules with a star import in Python
 }
 
 // memo caches what is known of one node.
@@ -38,7 +38,7 @@ const (
 type def struct {
 	node int32    // the value; -1 if nothing is known of it
 	keys []string // of the value's members on the way to it, when it is taken apart
-	path string   // instead, of what is imported
+	path string   // instead, of the imported member
 }
 
 const (
@@ -46,7 +46,7 @@ const (
 	maxPaths  = 4       // meanings of one expression that are followed
 	maxPath   = 300     // bytes of one
 	maxKeys   = 8
-	maxDeep   = 100 // variables that stand for each other
+	maxDeep   = 100 // variables that are aliases of each other
 	maxStars  = 20  // imports of everything
 )
 

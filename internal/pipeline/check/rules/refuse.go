@@ -32,7 +32,7 @@ func (r Report) Refusal(l Level, at Place) (e *core.Error, width int) {
 }
 
 const (
-	maxOthers   = 4 // findings that are told beside the first, and warnings
+	maxOthers   = 4 // findings that are described in addition to the first, and warnings
 	maxWarnings = 4
 )
 

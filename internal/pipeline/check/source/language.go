@@ -91,7 +91,7 @@ var pythonSyntax = sync.OnceValue(func() syntaxOf {
 		{3, regexp.MustCompile(`(?:^|[=(,\[:]|\b(?:if|and|or|return|while))[ \t]*not[ \t]+[\w(]`)},
 		{3, regexp.MustCompile(`\b(?:None|True|False)\b`)},
 		{3, regexp.MustCompile(`\blambda\b[^:\n]*:`)},
-		{3, regexp.MustCompile(`\b[fFrRbB]{1,2}""`)}, // a string with a prefix, of which the text is gone
+		{3, regexp.MustCompile(`\b[fFrRbB]{1,2}""`)}, // a string with a prefix, whose text was removed
 		{3, regexp.MustCompile(`:=`)},
 		{3, regexp.MustCompile(`(?m)^[ \t]*(?:pass|raise(?:[ \t]+\w.*)?|(?:global|nonlocal|del|assert)[ \t]+\w[^=;]*)$`)},
 		{2, regexp.MustCompile(`(?m)(?:^|[^.\w])(?:len|print|range|str|int|float|dict|list|set|tuple|sorted|enumerate|zip|isinstance|getattr|setattr|hasattr|sum|eval|repr|open)\(`)},

@@ -34,8 +34,8 @@ type Function struct {
 type Param struct {
 	Name     string
 	Type     string // as written; "" if it is not written
-	Schema   string // its JSON Schema, as far as the text tells; {} if it does not
-	Default  string // as written; "" if there is none, or it is not known
+	Schema   string // its JSON Schema, as far as the source shows it; {} if it does not
+	Default  string // as written; "" if there is none or it is unknown
 	Optional bool
 	Rest     bool
 }

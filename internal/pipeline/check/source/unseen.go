@@ -10,10 +10,10 @@ import (
 
 // Unseen describes a field that a program reads from a tool's answer although no answer had it so far.
 type Unseen struct {
-	Tool *core.Tool // with what was learned
+	Tool *core.Tool // with the learned answer schema
 	Name string     // of the field
 	Has  []string   // fields of the value
-	Near string     // what is meant, if that is known
+	Near string     // the field that is probably meant, if known
 	List bool       // the value is a list
 	Type string     // of the value
 	// Loose means that most fields may be missing. Tried means that the program also handles a value without the

@@ -27,7 +27,7 @@ type Source struct {
 type Checked struct {
 	Code       string           // the body of an async function, in JavaScript
 	Namespaces []core.Namespace // the servers it names; all of them if Unknown
-	Tools      []*core.Tool     // those it can reach; all of them if that can't be told
+	Tools      []*core.Tool     // those it can reach; all of them if that is unknown
 	Skills     []*Skill         // that it imports, and those that they import
 	Unknown    bool             // the program computes names, so that Tools are all
 	Warnings   []string         // what the rules and the type check say that is no reason to refuse

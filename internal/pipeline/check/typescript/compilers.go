@@ -205,7 +205,7 @@ func (c *compilers) close() {
 	}
 	c.idle = nil
 	c.mu.Unlock()
-	for range cap(c.slots) { // nobody has a process any more
+	for range cap(c.slots) { // no program uses a process any more
 		c.slots <- struct{}{}
 	}
 	for range cap(c.slots) {
@@ -233,7 +233,7 @@ type process struct {
 	out    *gob.Encoder
 	buffer *bufio.Writer
 	broken bool
-	early  *tsc.Checked // of what was parsed last
+	early  *tsc.Checked // of the text that was parsed last
 	report rules.Report // of that too
 }
 

@@ -34,7 +34,7 @@ var (
 
 // diagnosed converts a diagnostic to a finding. It returns false for diagnostics that do not matter.
 func (p *program) diagnosed(d tsc.Diagnostic) (finding, bool) {
-	message, _, _ := strings.Cut(d.Message, " Do you need to ") // change settings of a compiler that nobody can see
+	message, _, _ := strings.Cut(d.Message, " Do you need to ") // change compiler settings, which users cannot do
 	f := finding{message: message, start: d.Start, end: d.End}
 	switch {
 	case slices.Contains(harmless, d.Code), d.Widened:

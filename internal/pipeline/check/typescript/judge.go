@@ -20,7 +20,7 @@ type finding struct {
 	server     string
 	tool       string
 	unknown    string // the name, if nothing binds it
-	advice     bool   // by what was learned of a tool's answers
+	advice     bool   // based on a tool's learned answers
 }
 
 // syntax returns the findings of a program that does not parse.

@@ -21,7 +21,7 @@ type Skill struct {
 	source.Passed
 
 	closure string // hash of it and of all that it imports
-	text    string // for those who import it
+	text    string // for its importers
 	reach   *reach // of it and of all that it imports
 }
 

@@ -11,7 +11,7 @@ import (
 const (
 	maxQuery      = 4 << 10 // bytes of a query that are read
 	maxTerms      = 64      // terms of a query that are looked up
-	maxAlike      = 3       // words that stand for one that no tool has
+	maxAlike      = 3       // words that replace one that no tool has
 	minAlike      = 4       // letters of a word that may be mistyped
 	minPrefix     = 3
 	oneEdit       = 0.6 // weight of a word one edit away

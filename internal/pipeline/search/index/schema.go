@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	maxDepth  = 32       // of a schema; what lies deeper is not searched
+	maxDepth  = 32       // of a schema; deeper parts are not searched
 	maxParams = 256      // names of parameters that are searched
 	maxProse  = 16 << 10 // bytes of their descriptions that are searched
 )

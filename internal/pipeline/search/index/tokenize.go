@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	maxWord     = 40 // bytes; what is longer is cut, so that digests and blobs stay one word each
+	maxWord     = 40 // bytes; longer ones are cut, so that digests and blobs stay one word each
 	shortPrefix = 3  // letters before digits that are a word of their own: sha256 is also sha
 )
 
