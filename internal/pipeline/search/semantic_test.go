@@ -219,7 +219,7 @@ func TestFailingEndpoint(t *testing.T) {
 		{"redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
 		}, "307"},
-		{"hanging", hanging, "no answer within 50ms"},
+		{"hanging", hanging, "did not answer within 50ms"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
