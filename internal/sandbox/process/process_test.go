@@ -68,11 +68,14 @@ func beGuest(arguments []string) error {
 	return guest.Main(os.Stdin, os.Stdout)
 }
 
+// TestContract holds every runtime to the contract. Deno has the engine and the harness of Node, and passes
+// what depends on how it is started, limited and ended.
 func TestContract(t *testing.T) {
+	parts := map[string][]string{"deno": sandboxtest.OfInterpreters()}
 	for _, runtime := range everywhere {
 		t.Run(runtime, func(t *testing.T) {
 			o := optionsFor(t, runtime)
-			sandboxtest.Run(t, runtime, func(t *testing.T) sandbox.Backend { return New(o) })
+			sandboxtest.RunPart(t, runtime, 1, func(t *testing.T) sandbox.Backend { return New(o) }, parts[runtime]...)
 		})
 	}
 }

@@ -17,18 +17,23 @@ const programsAtOnce = 8
 // Programs runs the programs of package guesttest on one runtime of a backend. It checks that each ends in every
 // detail as it does without a sandbox. The caller closes b.
 //
-// If RETORT_FULL is not set, only some of the programs run. In process sandboxes, each program runs on one runtime of
-// its language, and the tests of package guest run it on another one. Containers, user-space kernels and virtual
-// machines each run a different eighth of the programs, and emulated machines a quarter of theirs, since what these
-// add to a guest is the same for every program.
+// If RETORT_FULL is not set, only some of the programs run, since what a sandbox adds to a guest is the
+// same for every program. Process sandboxes run a quarter of the programs on QuickJS, half of them on
+// Python, and another quarter on Node, Deno and Bun, each of which has a third of it. The tests of packages
+// guest and guest/python run all programs on QuickJS, and on the other runtimes those that process sandboxes
+// do not. Containers, user-space kernels and virtual machines each run a different eighth of the programs,
+// and emulated machines a quarter of theirs.
 func Programs(t *testing.T, b sandbox.Backend, runtime string) { ProgramsSlow(t, b, runtime, 1) }
 
 // ProgramsSlow works like Programs for an emulated processor: see RunSlow.
 func ProgramsSlow(t *testing.T, b sandbox.Backend, runtime string, factor int) {
 	s := &suite{runtime: runtime, slower: factor}
-	of, part := 2, 0
-	if parts := map[string]int{"node": 1, "deno": 3, "bun": 5}; parts[runtime] > 0 {
-		of, part = 6, parts[runtime]
+	of, part := 4, 0
+	if runtime == "python" {
+		of = 2
+	}
+	if parts := map[string]int{"node": 3, "deno": 7, "bun": 11}; parts[runtime] > 0 {
+		of, part = 12, parts[runtime]
 	}
 	if n := slices.Index([]int{sandbox.Container, sandbox.UserKernel, sandbox.Machine}, b.Capabilities().Strength); n >= 0 {
 		of, part = 8, n

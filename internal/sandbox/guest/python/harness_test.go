@@ -204,7 +204,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestLosses(t *testing.T) { guesttest.TestLosses(t, "python", newStarter(t).run) }
+func TestLosses(t *testing.T) { guesttest.TestLosses(t, "python", 1, newStarter(t).compiled(t).run) }
 
 // TestManyTasks runs as many tasks and awaits as end programs of other runtimes that pause too rarely.
 func TestManyTasks(t *testing.T) {
