@@ -97,6 +97,8 @@ const (
 
 // What a model may do, well or badly, in both formats: each ends as it should, and no effect happens twice.
 func TestTask(t *testing.T) {
+	// These differ only in the programs, and take turns with the providers.
+	programsOnly := []string{"wrong tool name", "type error", "error after one effect", "goes on after it", "does it again", "never right"}
 	for name, c := range map[string]struct {
 		script   func(int, modeltest.Asked) modeltest.Step
 		status   core.Status
@@ -128,7 +130,10 @@ func TestTask(t *testing.T) {
 			}, core.StatusOK, "", 1, 1, "",
 		},
 	} {
-		for _, provider := range []string{"openai", "anthropic"} {
+		for n, provider := range []string{"openai", "anthropic"} {
+			if turn := slices.Index(programsOnly, name); turn >= 0 && turn%2 != n && !testenv.Full() {
+				continue
+			}
 			t.Run(name+"/"+provider, func(t *testing.T) {
 				t.Parallel()
 				no := func(context.Context, core.Approval) (core.Answer, bool) { return core.Answer{}, true }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 func (a *app) benchTokens() *cobra.Command {
 	var asJSON bool
 	var page string
+	var only []string
 	c := &cobra.Command{
 		Use: "tokens", Short: "What code execution saves and what it costs", Args: cobra.NoArgs,
 		Example: "  retort bench tokens\n  retort bench tokens --html tokens.html",
@@ -35,7 +37,7 @@ the first four. All calls are really made; what a model would think is played. T
 				return core.Errorf(core.KindInternal, "bench", "%w", err)
 			}
 			say, done := a.progress("measuring")
-			works, err := bench.Workloads(cmd.Context(), bench.Options{Self: self, Progress: say})
+			works, err := bench.Workloads(cmd.Context(), bench.Options{Self: self, Progress: say, Only: only})
 			done()
 			if err != nil {
 				return err
@@ -56,6 +58,7 @@ the first four. All calls are really made; what a model would think is played. T
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().StringVar(&page, "html", "", "write a page with charts to this file")
+	c.Flags().StringArrayVar(&only, "only", nil, "a task to do instead of all: "+strings.Join(bench.WorkloadNames(), "; "))
 	return c
 }
 

@@ -31,7 +31,7 @@ func (r Row) Met() bool { return r.Target == 0 || r.Median <= r.Target }
 type Options struct {
 	Self     string            // path of the retort binary
 	Progress func(what string) // is called with what is being measured; may be nil
-	Only     []string          // some of Parts; all if empty
+	Only     []string          // some of Parts, or of WorkloadNames for Workloads; all if empty
 	// Catalogs is a folder with lists of tools, for Targets. Connected holds servers to use instead. Without either,
 	// the tools are generated.
 	Catalogs  string

@@ -110,9 +110,23 @@ type ways struct {
 	finder *finder
 }
 
-// Workloads does nine tasks in four ways against the bundled servers and returns the costs. All ways must produce the
-// same answer. Its errors are *core.Error.
+// WorkloadNames returns the names of the tasks, in order.
+func WorkloadNames() []string {
+	names := make([]string, len(workloads))
+	for i, one := range workloads {
+		names[i] = one.name
+	}
+	return names
+}
+
+// Workloads does nine tasks, or those that o.Only names, in four ways against the bundled servers and returns the costs.
+// All ways must produce the same answer. Its errors are *core.Error.
 func Workloads(ctx context.Context, o Options) ([]Workload, error) {
+	for _, name := range o.Only {
+		if !slices.Contains(WorkloadNames(), name) {
+			return nil, core.Errorf(core.KindInvalidArguments, "bench.tokens", "there is no task %q", name).WithHint("tasks: %s", strings.Join(WorkloadNames(), "; "))
+		}
+	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
@@ -139,6 +153,9 @@ func doWorkloads(ctx context.Context, o Options) ([]Workload, error) {
 	}
 	var done []Workload
 	for _, one := range workloads {
+		if len(o.Only) > 0 && !slices.Contains(o.Only, one.name) {
+			continue
+		}
 		o.Progress(one.name)
 		costs, err := w.do(ctx, one)
 		if err != nil {

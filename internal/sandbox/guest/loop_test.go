@@ -156,13 +156,13 @@ func TestCallsLeftUnderWay(t *testing.T) {
 // TestManyJobs runs more jobs at once than the library of QuickJS runs without a pause.
 func TestManyJobs(t *testing.T) {
 	const jobs = 1<<20 + 100_000
-	try := func(t *testing.T, runtime string, runProgram runner) {
+	onAll(t, func(t *testing.T, runProgram runner) {
 		for name, code := range map[string]string{
 			"generator":      "async function* rows() { for (let i = 0; i < jobs / 2; i++) yield i } let n = 0; for await (const row of rows()) n++; return 2 * n",
 			"tasks":          "let n = 0; const task = async () => { await 0; n++; await 0; n++; await 0; n++; await 0; n++ }; await Promise.all(Array.from({length: jobs / 4}, task)); return n",
 			"a call between": "let n = 0; for (; n < jobs; n++) await n; const {text} = await demo.echo({text: 'x'}); return text === 'x' ? n : text",
 		} {
-			if (name == "tasks" || name == "generator" && runtime != reference) && !testenv.Full() {
+			if name != "a call between" && !testenv.Full() {
 				continue // the others end in the same loop
 			}
 			end := runProgram(t, core.Program{Code: fmt.Sprintf("const jobs = %d; ", jobs) + code, Namespaces: demoNamespaces}, &fakeHost{})
@@ -170,7 +170,5 @@ func TestManyJobs(t *testing.T) {
 				t.Errorf("%s: %s %v %s", name, end.Status, end.Error, end.Value)
 			}
 		}
-	}
-	t.Run(reference, func(t *testing.T) { try(t, reference, runProgram) })
-	onScripted(t, func(t *testing.T, r *scripted) { try(t, r.name, r.run) })
+	})
 }

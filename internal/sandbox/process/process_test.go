@@ -68,10 +68,10 @@ func beGuest(arguments []string) error {
 	return guest.Main(os.Stdin, os.Stdout)
 }
 
-// TestContract holds every runtime to the contract. Deno has the engine and the harness of Node, and passes
-// what depends on how it is started, limited and ended.
+// TestContract holds every runtime to the contract. Bun and Deno pass what depends on how they are started,
+// limited and ended. The rest is between the engine and the harness that they share with Node.
 func TestContract(t *testing.T) {
-	parts := map[string][]string{"deno": sandboxtest.OfInterpreters()}
+	parts := map[string][]string{"deno": sandboxtest.OfInterpreters(), "bun": append(sandboxtest.OfInterpreters(), "time", "cancel")}
 	for _, runtime := range everywhere {
 		t.Run(runtime, func(t *testing.T) {
 			o := optionsFor(t, runtime)

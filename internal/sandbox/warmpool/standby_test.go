@@ -79,8 +79,10 @@ func newBare(k Kind) *Backend {
 	return New(Options{Name: "bare", Capabilities: have, Kinds: []Kind{k}})
 }
 
+// TestContract runs what depends on how a guest is started, limited and ended. What happens between guest and
+// engine is not this package's.
 func TestContract(t *testing.T) {
-	sandboxtest.Run(t, "quickjs", func(*testing.T) sandbox.Backend { return newBare(Kind{Start: startBare}) })
+	sandboxtest.RunPart(t, "quickjs", 1, func(*testing.T) sandbox.Backend { return newBare(Kind{Start: startBare}) }, append(sandboxtest.OfInterpreters(), "cancel", "refusals", "paused clock")...)
 }
 
 func runOne(t *testing.T, b *Backend, code string) sandbox.Report {
