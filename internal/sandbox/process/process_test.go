@@ -71,10 +71,11 @@ func beGuest(arguments []string) error {
 // TestContract holds every runtime to the contract. Bun and Deno pass what depends on how they are started,
 // limited and ended. The rest is between the engine and the harness that they share with Node.
 func TestContract(t *testing.T) {
-	parts := map[string][]string{"deno": sandboxtest.OfInterpreters(), "bun": append(sandboxtest.OfInterpreters(), "time", "cancel")}
+	parts := map[string][]string{"deno": sandboxtest.OfInterpreters(), "bun": append(sandboxtest.OfInterpreters(), "cancel")}
 	for _, runtime := range everywhere {
 		t.Run(runtime, func(t *testing.T) {
 			o := optionsFor(t, runtime)
+			o.MaxWarm = 2
 			sandboxtest.RunPart(t, runtime, 1, func(t *testing.T) sandbox.Backend { return New(o) }, parts[runtime]...)
 		})
 	}
