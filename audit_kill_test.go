@@ -101,7 +101,7 @@ func scribble(dir string) {
 // its start. The others are spread over the executions, three of which run at a time. Each
 // execution prints 25 lines.
 func positions() []int {
-	step := 8
+	step := 13
 	if testenv.Full() {
 		step = 1
 	}

@@ -125,7 +125,7 @@ func TestNothingPilesUp(t *testing.T) {
 	executeMany(t, e, 4)
 	t.Run("executions", func(t *testing.T) {
 		testenv.CheckGoroutines(t, standing...)
-		executeMany(t, e, 40)
+		executeMany(t, e, 20)
 	})
 	if o := e.Execute(t.Context(), retort.Request{Code: "return 'alive'"}); string(o.Result) != `"alive"` {
 		t.Errorf("%+v", o)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"retort/internal/core"
+	"retort/internal/devel/testenv"
 )
 
 // TestBounds gives schemas that would grow without end, or cost without end.
@@ -18,6 +19,10 @@ func TestBounds(t *testing.T) {
 		}
 		return strings.Join(parts, ",")
 	}
+	many := 20_000
+	if testenv.Full() {
+		many = 100_000
+	}
 	tests := map[string]string{
 		"references that double":   `{"$ref":"#/$defs/d0","$defs":{` + repeat(60, `"dN":{"type":"object","properties":{"a":{"$ref":"#/$defs/dNEXT"},"b":{"$ref":"#/$defs/dNEXT"}}}`) + `}}`,
 		"unions that double":       `{"properties":{"x":{"$ref":"#/$defs/d0"}},"$defs":{` + repeat(60, `"dN":{"anyOf":[{"$ref":"#/$defs/dNEXT"},{"type":"array","items":{"$ref":"#/$defs/dNEXT"}}]}`) + `}}`,
@@ -27,14 +32,14 @@ func TestBounds(t *testing.T) {
 		"deep objects":             strings.Repeat(`{"type":"object","properties":{"x":`, 5000) + `{}` + strings.Repeat(`}}`, 5000),
 		"deep arrays":              strings.Repeat(`{"items":[`, 90) + `{}` + strings.Repeat(`]}`, 90),
 		"deep JSON":                strings.Repeat(`[`, 1_000_000) + strings.Repeat(`]`, 1_000_000),
-		"many properties":          `{"type":"object","properties":{` + repeat(50_000, `"pN":{"type":"string"}`) + `}}`,
-		"many literals":            `{"properties":{"x":{"enum":[` + repeat(50_000, `"vN"`) + `]}}}`,
+		"many properties":          `{"type":"object","properties":{` + repeat(many/2, `"pN":{"type":"string"}`) + `}}`,
+		"many literals":            `{"properties":{"x":{"enum":[` + repeat(many/2, `"vN"`) + `]}}}`,
 		"many branches":            `{"properties":{"x":{"anyOf":[` + repeat(10_000, `{"properties":{"pN":{}}}`) + `]}}}`,
 		"many conditions":          `{"properties":{"x":{"allOf":[` + repeat(10_000, `{"properties":{"pN":{}}}`) + `]}}}`,
 		"conditions that multiply": `{"properties":{"x":{"allOf":[` + repeat(30, `{"anyOf":[{"properties":{"aN":{}}},{"properties":{"bN":{}}},{"properties":{"cN":{}}}]}`) + `]}}}`,
-		"names that collide":       `{"properties":{` + repeat(5000, `"!N":{"$ref":"#/$defs/N"}`) + `},"$defs":{` + repeat(5000, `"N":{"type":"object","properties":{"x":{}}}`) + `}}`,
+		"names that collide":       `{"properties":{` + repeat(many/20, `"!N":{"$ref":"#/$defs/N"}`) + `},"$defs":{` + repeat(many/20, `"N":{"type":"object","properties":{"x":{}}}`) + `}}`,
 		"values beside names":      `{"type":"object","additionalProperties":{"type":"string"},"properties":{` + repeat(10_000, `"pN":{"const":N}`) + `}}`,
-		"a long text":              `{"description":"` + strings.Repeat(`*/ @ts-ignore \n`, 100_000) + `"}`,
+		"a long text":              `{"description":"` + strings.Repeat(`*/ @ts-ignore \n`, many) + `"}`,
 	}
 	for name, schema := range tests {
 		t.Run(name, func(t *testing.T) {
