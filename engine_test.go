@@ -125,7 +125,11 @@ func TestNothingPilesUp(t *testing.T) {
 	executeMany(t, e, 4)
 	t.Run("executions", func(t *testing.T) {
 		testenv.CheckGoroutines(t, standing...)
-		executeMany(t, e, 20)
+		many := 20
+		if testenv.Full() {
+			many = 40
+		}
+		executeMany(t, e, many)
 	})
 	if o := e.Execute(t.Context(), retort.Request{Code: "return 'alive'"}); string(o.Result) != `"alive"` {
 		t.Errorf("%+v", o)
