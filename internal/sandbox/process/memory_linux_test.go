@@ -85,12 +85,12 @@ func exhaust(t *testing.T, runtime string, groups bool, above int64) {
 // runtime needs more than its limit for that.
 func TestGarbage(t *testing.T) {
 	const memory = 64 << 20
-	megabytes := 256
-	if testenv.Full() {
-		megabytes = 1024
-	}
 	for _, runtime := range everywhere {
 		t.Run(runtime, func(t *testing.T) {
+			megabytes := 1024
+			if runtime == quickjs && !testenv.Full() { // It is slow, and frees a value with its last reference.
+				megabytes = 256
+			}
 			o := Options{Warm: -1, Limits: core.Limits{Memory: memory}}
 			if runtime != quickjs {
 				o.Interpreters = []Interpreter{interpreterHere(t, runtime, memory)}
