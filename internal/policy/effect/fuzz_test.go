@@ -19,7 +19,7 @@ func FuzzName(f *testing.F) {
 			return
 		}
 		plain := OfTool(&core.Tool{Name: name, Description: description}, false)
-		for _, with := range []string{name + "_delete", "delete_" + name, name + "-DELETE", name + ".purge.v2"} {
+		for _, with := range []string{name + "_delete", "delete_" + name, name + "-DELETE", name + ".purge.v2", name + "_d3l3te", "remvoe-" + name} {
 			if e := OfTool(&core.Tool{Name: with, Description: description}, false); e.Kind != destructive {
 				t.Errorf("%q is judged %s (%s)", with, e.Kind, e.Reason)
 			}

@@ -28,7 +28,7 @@ var lexicon = classes(map[class]string{
 		link schedule book pin follow complete archive type press drag resize make move mark toggle handle select connect manage join leave
 		draft hover click fill navigate emulate approve enable disable suspend block lock mute hide flag vote rate rank review
 		track  place stage queue enqueue push pull switch flip split group nest focus scroll tap swipe play pause skip seek render
-		format fix repair optimize index cache mount scale upgrade downgrade bump rotate renew refresh reload restart resume accept reject
+		format fix repair optimize index cache mount scale upgrade downgrade bump rotate renew refresh reload restart resume accept reject fire flash sunset requeue
 		decline deny delegate transition promote demote claim reserve hold react like favorite favourite bookmark note backup mirror
 		acknowledge ack snooze dismiss escalate prepare process apply compress zip encrypt decrypt reorder watch paint draw silence turn cast`,
 	writes: `create update add edit insert append upload save modify rename assign unassign reopen subscribe unsubscribe invite upsert attach
@@ -42,16 +42,10 @@ var lexicon = classes(map[class]string{
 		clear trash empty sms email call dial trade withdrawal payout payment deletion removal destruction termination revocation erasure
 		execution deployment cancellation deactivation donation migration launch release respond message clean cleanup revert swap stake mint
 		burn bid bet tip wire checkout fax remittance settlement sign rollout restoration regeneration shell bash
-		powershell ssh sudo repl command cmd terminal eject ship alert rent hire invest attack exploit replay`,
-	destroys: `delete remove destroy purge wipe erase truncate revoke terminate uninstall unpublish deactivate overwrite unlink drop kill
-		ban forget expire prune migrate withdraw buy sell pay send notify publish execute eval evaluate invoke cancel del rm rmdir nuke discard
-		abort shutdown reboot halt shred evict flush liquidate donate
-		obliterate eliminate expunge annihilate decommission deprovision offboard undeploy dissolve invalidate nullify scrub anonymize
-		anonymise redact reap zap expel kick demolish eradicate dispose blank poweroff wipeout squash rebase
-		redeem unstake lend borrow repay remit disburse reimburse wager gamble finalize finalise settle deliver transmit distribute
-		disseminate syndicate announce retweet repost crosspost resend rebroadcast republish nudge remind whisper
-		teardown closeout unregister deregister unenroll disenroll delist killall rmrf
-		redeploy rerun relaunch spawn inject detonate void retract rescind drain dequeue pop consume shut flushdb flushall dropdb rmtree
+		powershell ssh sudo repl command cmd terminal eject ship alert rent hire invest attack exploit replay
+		mail deleter remover eraser destroyer purger wiper killer terminator shredder takedown writeoff layoff giveaway handover
+		failover cutover airdrop forfeit surrender sack destruct`,
+	destroys: englishFinal + `
 		löschen loeschen loschen löscht loescht loscht lösche entfernen entfernt vernichten vernichtet widerrufen widerruft kündigen kündigt
 		senden sendet versenden versendet überweisen überweist bezahlen bezahlt zahlen zahlt kaufen kauft verkaufen verkauft
 		supprimer supprime effacer efface détruire détruit révoquer révoque envoyer envoie payer paie acheter achète vendre
@@ -60,6 +54,21 @@ var lexicon = classes(map[class]string{
 		usunąć usuwa verwijderen verwijdert verzenden
 		удалить удаляет удали стереть стирает очистить уничтожить отозвать отправить отправляет оплатить оплачивает купить продать ` + ideographic,
 })
+
+// englishFinal has the English verbs of something that cannot be undone.
+const englishFinal = `delete remove destroy purge wipe erase truncate revoke terminate uninstall unpublish deactivate overwrite unlink drop kill
+		ban forget expire prune migrate withdraw buy sell pay send notify publish execute eval evaluate invoke cancel del rm rmdir nuke discard
+		abort shutdown reboot halt shred evict flush liquidate donate
+		obliterate eliminate expunge annihilate decommission deprovision offboard undeploy dissolve invalidate nullify scrub anonymize
+		anonymise redact reap zap expel kick demolish eradicate dispose blank poweroff wipeout squash rebase
+		redeem unstake lend borrow repay remit disburse reimburse wager gamble finalize finalise settle deliver transmit distribute
+		disseminate syndicate announce retweet repost crosspost resend rebroadcast republish nudge remind whisper
+		teardown closeout unregister deregister unenroll disenroll delist killall rmrf
+		redeploy rerun relaunch spawn inject detonate void retract rescind drain dequeue pop consume shut flushdb flushall dropdb rmtree
+		annul clobber dealloc deallocate decimate degauss disband dismantle excise extirpate incinerate jettison mkfs
+		dlt rmv rvk unmount umount wipefs pkill userdel groupdel deluser delgroup rmuser rmgroup reformat reimage reflash relinquish repartition
+		scuttle undelegate unprovision vaporize vaporise zeroize zeroise zeroout hdel srem zrem lrem lpop rpop spop
+		unfriend disinherit disown defund unallocate unenrol`
 
 // ideographic has verbs of something that cannot be undone in scripts that put no blanks between words.
 const ideographic = `删除 刪除 移除 清空 清除 销毁 銷毀 抹除 注销 註銷 撤销 撤銷 吊销 终止 終止 卸载 卸載 解雇 发送 發送 发布 發布 支付 付款 转账 轉帳 退款 购买 購買 执行 執行
@@ -123,6 +132,12 @@ var (
 	renewals = set("domain license licence subscription membership contract plan lease policy")
 	// doors has nouns for what lets people or goods through: unlock_door.
 	doors = set("door gate garage valve barrier safe")
+	// attached has nouns for what is cut off, with what is written to it, when it is detached: volume_detach.
+	attached = set("disk drive volume device storage filesystem mount lun ebs pvc")
+	// firmware has nouns for what a device does not start without: flash_firmware.
+	firmware = set("firmware bios rom uefi bootloader eeprom flash device board")
+	// histories has nouns for what is lost when it is written anew: history_rewrite.
+	histories = set("history commit reflog lineage ledger journal changelog")
 	// devices has nouns for what is empty once it is formatted: format_disk.
 	devices = set("disk drive partition volume device card storage")
 	// shipments has nouns for what "track" looks for.
@@ -157,7 +172,8 @@ var (
 	ideographicVerbs = strings.Fields(ideographic)
 
 	// gluedVerbs are looked for in words that are not known.
-	gluedVerbs = []string{"delete", "remove", "destroy", "purge", "wipe", "erase", "truncate", "revoke", "terminate", "uninstall", "unpublish", "refund", "drop", "execute", "send", "publish"}
+	gluedVerbs = []string{"delete", "remove", "destroy", "purge", "wipe", "erase", "truncate", "revoke", "terminate", "uninstall", "unpublish", "refund", "drop", "execute", "send", "publish",
+		"cancel", "withdraw", "shutdown", "reboot", "overwrite", "obliterate", "annihilate", "decommission", "deprovision", "liquidate", "discard"}
 	// inflected has what is left of other forms and relatives of these verbs, and of common words that begin with one.
-	inflected = set("able box down downs let out off grid er ers ing ion ions ed led ded ped ment ments ably ables ables r rs d s outs")
+	inflected = set("able box down downs let out off grid er ers ing ion ions ed led ded ped ment ments ably ables ables r rs d s outs lable led ling al als")
 )

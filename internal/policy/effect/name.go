@@ -11,6 +11,9 @@ import (
 // "order", count by their position: order_pizza orders, get_order does not.
 func judgeName(name string) judgement {
 	words := splitWords(name)
+	if isOdd(name) {
+		return judgement{kind: core.EffectDestructive, verb: "something in letters that look like others"}
+	}
 	if mixed, ok := mixesScripts(words); ok {
 		return judgement{kind: core.EffectDestructive, verb: "a word of several alphabets, " + mixed}
 	}
@@ -19,13 +22,16 @@ func judgeName(name string) judgement {
 	if slices.Contains(words, "force") && slices.Contains(words, "push") {
 		j.raise(core.EffectDestructive, "force push", false)
 	}
+	if verb := phrase(words); verb != "" {
+		j.raise(core.EffectDestructive, verb, false)
+	}
 	if verb := scattered(words); verb != "" {
 		j.raise(core.EffectDestructive, verb, false)
 	}
 	end := tail(words)
 	reading := "" // the reading verb that the name begins with, after nouns at most
 	for i, text := range words {
-		w := withObject(lookup(text), words[:i], words[i+1:])
+		w := withObject(lookupInName(text), words[:i], words[i+1:])
 		p := position{
 			last: i == end-1, joined: i > 0 && connective[words[i-1]], made: i == end-1 && isMade(words, i),
 			reading: reading, alone: reading == "" && j.verb == "",
@@ -52,7 +58,7 @@ func scattered(words []string) string {
 		}
 		whole := ""
 		for _, text := range words[i:min(len(words), i+10)] {
-			if len(whole)+len(text) > len("unpublish") {
+			if len(whole)+len(text) > len("decommission") {
 				break
 			}
 			whole += text
@@ -110,7 +116,12 @@ var finals = []struct{ verbs, objects map[string]bool }{
 	{set("process"), set("transaction payment order refund claim")},
 	{set("renew"), renewals},
 	{set("open unlock"), doors},
-	{set("format"), devices},
+	{set("format initialize initialise init"), devices},
+	{set("detach disconnect"), attached},
+	{set("flash burn"), firmware},
+	{set("rewrite amend alter edit replace"), histories},
+	{set("fire"), accounts},
+	{set("sunset"), set("api service feature version product model site app")},
 	{set("close exit"), set("position trade account")},
 }
 
@@ -233,7 +244,7 @@ func readsNoun(j judgement, words []string, end int) judgement {
 	var first word
 	reading := "" // the reading verb behind a noun
 	for i, text := range words {
-		w := withObject(lookup(text), words[:i], words[i+1:])
+		w := withObject(lookupInName(text), words[:i], words[i+1:])
 		noun := documents[w.verb] || goods[w.verb] || nominal[w.verb]
 		switch {
 		case w.class == destroys || w.class == writes || connective[text]:

@@ -1,0 +1,207 @@
+package effect
+
+import (
+	"strings"
+	"unicode"
+)
+
+// maxDisguised bounds the length of a word that is compared with the spellings of verbs, in bytes.
+const maxDisguised = 24
+
+// lookupInName is lookup, and knows verbs in a name in the spellings that lookup does not: with digits
+// (d3l3te, delete2), with one mistake (delte, delet), with repeated letters (deleeete), without vowels (dlt),
+// with accents or letters of another alphabet (délète).
+func lookupInName(text string) word {
+	w := lookup(text)
+	if w.class != unknown || len(text) > maxDisguised || harmless[text] {
+		return w
+	}
+	for _, plain := range undisguised(text) {
+		if found := lookup(plain); found.class >= writes {
+			return word{text, found.verb, found.class, true}
+		}
+		if verb := misspelled(plain); verb != "" {
+			return word{text, verb, destroys, true}
+		}
+	}
+	return w
+}
+
+// undisguised returns a word in the letters that its digits, accents and letters of other alphabets stand for.
+func undisguised(text string) []string {
+	plain := text
+	if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
+		plain = lookalikes.Replace(text)
+	}
+	if !strings.ContainsAny(plain, "0123456789") {
+		return []string{plain}
+	}
+	list := make([]string, 0, 3)
+	if trimmed := strings.Trim(plain, "0123456789"); len(trimmed) > 1 {
+		list = append(list, trimmed)
+	}
+	if letters := digits.Replace(plain); len(letters) > 2 {
+		list = append(list, strings.ReplaceAll(letters, "1", "l"), strings.ReplaceAll(letters, "1", "i"))
+	}
+	return list
+}
+
+// misspelled returns the destructive verb that a word, or what it is a form of, is with a mistake; empty if there
+// is none. Words that mean something else are not misspelled.
+func misspelled(text string) string {
+	forms := wordForms(text)
+	for _, form := range forms {
+		if _, known := lexicon[form]; known || harmless[form] || len(form) < 3 {
+			return ""
+		}
+	}
+	for _, form := range forms {
+		if verb := misspelling(form); verb != "" {
+			return verb
+		}
+	}
+	return ""
+}
+
+// misspelling compares a word with each verb.
+func misspelling(text string) string {
+	vowels, squeezed := strings.ContainsAny(text, "aeiou"), squeeze(text)
+	for _, v := range spellings {
+		if !vowels && text == v.consonants || squeezed == v.squeezed || oneMistake(text, v.verb) && !isForm(text, v.verb) {
+			return v.verb
+		}
+	}
+	return ""
+}
+
+// isForm reports whether a word is a verb with an ending: removed, expiry, delivery.
+func isForm(text, verb string) bool {
+	ending, ok := strings.CutPrefix(text, verb)
+	return ok && strings.ContainsAny(ending, "drsny") || strings.HasSuffix(verb, "e") && text == verb[:len(verb)-1]+"y"
+}
+
+// spelling is a verb with what its misspellings are compared with.
+type spelling struct{ verb, squeezed, consonants string }
+
+// spellings has the English verbs of something that cannot be undone that are long enough to be recognised with
+// a mistake.
+var spellings = func() (list []spelling) {
+	for _, verb := range append(strings.Fields(englishFinal), "refund") {
+		if len(verb) < 5 {
+			continue
+		}
+		s := spelling{verb: verb, squeezed: squeeze(verb), consonants: "\x00"}
+		if c := withoutVowels(verb); len(c) > 3 && c != verb {
+			s.consonants = c
+		}
+		list = append(list, s)
+	}
+	return list
+}()
+
+// squeeze makes one of letters that are repeated: deleeete is delete.
+func squeeze(text string) string {
+	var b strings.Builder
+	last := rune(-1)
+	for _, r := range text {
+		if r != last {
+			b.WriteRune(r)
+		}
+		last = r
+	}
+	return b.String()
+}
+
+func withoutVowels(text string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("aeiou", r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// oneMistake reports whether two words differ in one letter that is wrong, missing, too many, or exchanged with
+// the next one.
+func oneMistake(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(b)-len(a) > 1 || a == b {
+		return false
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	if len(a) < len(b) {
+		return a[i:] == b[i+1:]
+	}
+	exchanged := i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i]
+	return a[i+1:] == b[i+1:] || exchanged && a[i+2:] == b[i+2:]
+}
+
+// isOdd reports whether a name has letters that are made to look like others: small capitals, letters of
+// mathematics, letters in circles. They are in no language, and say nothing that could be judged.
+func isOdd(name string) bool {
+	return strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxLatin1 && unicode.Is(oddLetters, r) })
+}
+
+var oddLetters = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0x0250, Hi: 0x02AF, Stride: 1}, {Lo: 0x1D00, Hi: 0x1DBF, Stride: 1}, {Lo: 0x2071, Hi: 0x209C, Stride: 1},
+		{Lo: 0x2102, Hi: 0x2149, Stride: 1}, {Lo: 0x249C, Hi: 0x24E9, Stride: 1}, {Lo: 0xA4D0, Hi: 0xA4F7, Stride: 1},
+	},
+	R32: []unicode.Range32{{Lo: 0x10400, Hi: 0x1044F, Stride: 1}, {Lo: 0x1D400, Hi: 0x1D7FF, Stride: 1}, {Lo: 0x1F130, Hi: 0x1F189, Stride: 1}},
+}
+
+// phrases are words that together say something that cannot be undone and do not one by one.
+var phrases = [][]string{
+	{"get", "rid"}, {"throw", "away"}, {"tear", "down"}, {"take", "down"}, {"bring", "down"}, {"knock", "down"}, {"burn", "down"},
+	{"blow", "away"}, {"phase", "out"}, {"write", "off"}, {"cash", "out"}, {"pay", "out"}, {"kick", "out"}, {"lock", "out"}, {"sign", "over"}, {"hand", "over"},
+	{"give", "away"}, {"let", "go"}, {"lay", "off"}, {"factory", "reset"}, {"go", "live"}, {"fail", "over"}, {"cut", "over"}, {"wind", "down"}, {"close", "down"},
+	{"filter", "branch"}, {"power", "off"}, {"power", "cycle"}, {"roll", "back"},
+}
+
+// phrase returns the phrase that a name has, with at most one word in between; empty if it has none.
+func phrase(words []string) string {
+	for _, p := range phrases {
+		for i, text := range words {
+			if text == p[0] && (i+1 < len(words) && words[i+1] == p[1] || i+2 < len(words) && words[i+2] == p[1] && p[0] != "go") {
+				return p[0] + " " + p[1]
+			}
+		}
+	}
+	return ""
+}
+
+var (
+	// digits are written for letters. "1" is written for two.
+	digits = strings.NewReplacer("0", "o", "3", "e", "4", "a", "5", "s", "7", "t", "8", "b", "9", "g")
+
+	// lookalikes are letters with accents, and letters of other alphabets that look like Latin ones.
+	lookalikes = strings.NewReplacer(pairs(`àa áa âa ãa äa åa āa ăa ąa çc ćc ĉc ċc čc ďd đd ðd èe ée êe ëe ēe ĕe ėe ęe ěe ĝg ğg ġg ģg ĥh ħh ìi íi îi ïi ĩi īi ĭi įi ıi ĵj ķk
+		ĺl ļl ľl ŀl łl ñn ńn ņn ňn òo óo ôo õo öo øo ōo ŏo őo ŕr ŗr řr śs ŝs şs šs ţt ťt ŧt ùu úu ûu üu ũu ūu ŭu ůu űu ųu ŵw ýy ÿy ŷy źz żz žz ſs ƒf
+		аa вb еe ёe кk мm нh оo рp сc тt уy хx іi їi јj ѕs ԁd ӏl ԛq ԝw һh гr пn иu νv αa εe ιi κk οo ρp τt υu χx`)...)
+
+	// harmless has words of one letter more, less or other than a destructive verb that mean something else.
+	harmless = set(`delivery expiry about amble amount annal annual annuli aport bank barrow black blanc bland blink blush bort brain budge burrow cager cancer chancel clabber clank
+		clubber cobber cuttle darin debase defend deist delate delict delint delis deluder delver demist demit deplete derain desist detract devaluate discord
+		distributee drawn drin duelist eager ease edict emigrate emit empire eradiate eras erose erse evacuate evoke excel excide excite excuse fettle
+		finalism finalist flank flesh forgat forge forged forger forges forgot fudge gabble gable garble germinate gimble gorget grain gurge infect inotify
+		insect judge kettle lager lank lobber lush mettle morrow muser nettle nlink nude nullif nullity overwrote pager pawn pill plank plush pop3 prase
+		prelaunch prepay prescind prone prude pune pure puree purse quash rain ramble rase reactivate realloc reallocate rebate rebind rebook recommission
+		refit refound refract regroup reit relay relist relit remand remix remote repast report repos repose reposit reran reseed resent resit retrace
+		retroact revaluate rewind rewove rouser rune sager sawn scrum seattle settee shared shawn shed sherd shied shoed shored shrek shrew shrewd shrub
+		shuttle sired skill slobber slush sorrow spahn spain span spawnv spurge squish surge train transit uplink urge valorize valuate vaporish wader wafer
+		wage waged wages wagner waler wamble water waver whimper whipper whisker wipers wipes withdrew zonate`)
+)
+
+// pairs splits "ab cd" into a, b, c, d.
+func pairs(text string) (list []string) {
+	for _, p := range strings.Fields(text) {
+		r := []rune(p)
+		list = append(list, string(r[0]), string(r[1:]))
+	}
+	return list
+}
