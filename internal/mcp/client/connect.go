@@ -118,6 +118,7 @@ func (c *connector) attempt(ctx context.Context, e era) (*session, *era, *core.E
 		}
 		s := &session{sdk: cs, link: l, era: e, meta: requestMeta(self, e.protocol, nil, ""), pid: pid, client: c.spec.Client, self: self, level: c.level, joint: c.spec.URL != "", streams: map[string]context.CancelFunc{}, listed: newListed()}
 		s.setLevel(c.level())
+		l.awaitSubscription(ctx)
 		return s, nil, nil
 	}
 	next := c.nextEra(e, l, cause)

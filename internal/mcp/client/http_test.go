@@ -91,7 +91,6 @@ func TestHTTPListChanged(t *testing.T) {
 				p := inBubble(t, Options{OnChange: func(string) { changes.Add(1) }}, serveInBubble(t, mcp.NewStreamableHTTPHandler(
 					func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})))
 				mustCall(t, p, "s", "echo")
-				synctest.Wait() // until the server knows of the subscription, which a call does not wait for
 				addEcho(s, "another")
 				time.Sleep(time.Minute)
 				synctest.Wait()

@@ -124,6 +124,8 @@ type link struct {
 	modern   bool                     // the probe was answered after all, too late
 	cause    *core.Error              // why the link is down
 
+	subscribed subscription // to what changes
+
 	ctx  context.Context // ends when the link goes down
 	down context.CancelFunc
 }
@@ -158,10 +160,14 @@ func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
 		m.call = &exchange{id: req.ID, method: req.Method}
 		l.register(m.call)
+		if req.Method == methodListen {
+			l.noteSubscription(m.call)
+		}
 	}
 	if err := l.wire.send(ctx, m); err != nil {
 		if m.call != nil {
 			l.forget(m.call)
+			l.endSubscription(m.call)
 		}
 		return err
 	}
@@ -271,6 +277,9 @@ func (l *link) settle(m *jsonrpc.Response) bool {
 	delete(l.pending, m.ID)
 	l.answered = l.answered || m.Error != error(errUnprobed)
 	if x.answered == nil {
+		if x == l.subscribed.request {
+			l.subscribed.tell()
+		}
 		l.tasks = l.tasks || x.method == methodInitialize && offersTasks(m.Result)
 		return true
 	}

@@ -12,8 +12,8 @@ import (
 	"retort/internal/core"
 )
 
-// listenPatience sets how long connecting waits for the server to open its stream. Many send the head of the response
-// only with the first event.
+// listenPatience sets how long connecting waits for the server to open its stream, or to acknowledge the
+// subscription. Many send the head of the response only with the first event.
 const listenPatience = 250 * time.Millisecond
 
 // listen opens the stream on which a server of the older versions sends what it
@@ -44,7 +44,9 @@ func (h *streamable) listen() {
 // stream of notifications. If the caller bypassed the SDK, it gets the reason why the stream ended.
 func (h *streamable) subscribe(ctx context.Context, m outgoing) {
 	err := h.reopen(ctx, func(ctx context.Context, _ string) (*http.Response, *core.Error) { return h.post(ctx, m) })
-	if m.call.answered != nil && ctx.Err() == nil {
+	if m.call.answered == nil {
+		h.link.endSubscription(m.call)
+	} else if ctx.Err() == nil {
 		h.link.deliver(&jsonrpc.Response{ID: m.call.id, Error: err})
 	}
 }

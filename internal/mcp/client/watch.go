@@ -272,7 +272,11 @@ func (l *link) acknowledged(params json.RawMessage) {
 	l.mu.Lock()
 	x := l.pending[id]
 	l.mu.Unlock()
-	if x == nil || x.agreed == nil {
+	if x == nil {
+		return
+	}
+	l.beginSubscription(x)
+	if x.agreed == nil {
 		return
 	}
 	select {

@@ -1,0 +1,162 @@
+//go:build unix
+
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"retort/internal/core"
+)
+
+const discovered = `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"resultType":"complete"}`
+
+func acknowledgement(id json.RawMessage) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":{"toolsListChanged":true}}}`, id)
+}
+
+// subscribable dials a server of 2026-07-28 with the tool "t", whose description is the version. listen answers
+// the request for a subscription.
+func subscribable(version *atomic.Int64, listen func(s *scripted, r request)) func(context.Context) (io.ReadWriteCloser, error) {
+	return dialScripted(func(s *scripted) {
+		s.on[methodDiscover] = func(s *scripted, r request) bool { s.reply(r, discovered); return true }
+		s.on[methodList] = func(s *scripted, r request) bool {
+			s.reply(r, `{"tools":[%s]}`, versionOf(version.Load()))
+			return true
+		}
+		s.on[methodListen] = func(s *scripted, r request) bool { listen(s, r); return true }
+	})
+}
+
+// changeUnheard changes the tools after a while without a word, and acknowledges the subscription then.
+func changeUnheard(version *atomic.Int64, after time.Duration) func(s *scripted, r request) {
+	return func(s *scripted, r request) {
+		time.AfterFunc(after, func() {
+			version.Store(2)
+			s.line("%s", acknowledgement(r.ID))
+		})
+	}
+}
+
+// TestConnectingAwaitsSubscription checks that tools are listed when the server has begun to tell of changes, so
+// that none is missed, and that a server that says nothing delays a connection once, up to listenPatience.
+func TestConnectingAwaitsSubscription(t *testing.T) {
+	var version atomic.Int64
+	for name, c := range map[string]struct {
+		listen func(s *scripted, r request)
+		took   time.Duration
+		listed int64
+	}{
+		"acknowledged": {changeUnheard(&version, 100*time.Millisecond), 100 * time.Millisecond, 2},
+		"refused":      {func(s *scripted, r request) { s.fail(r, -32601, "Method not found") }, 0, 1},
+		"ended":        {func(s *scripted, r request) { s.reply(r, `{"resultType":"complete"}`) }, 0, 1},
+		"silent":       {func(*scripted, request) {}, listenPatience, 1},
+		"of another":   {func(s *scripted, _ request) { s.line("%s", acknowledgement(json.RawMessage("77"))) }, listenPatience, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				version.Store(1)
+				p := inBubble(t, Options{Identify: identifyText}, Server{Name: "s", Dial: subscribable(&version, c.listen)})
+				began := time.Now()
+				l, err := p.List(t.Context(), "s")
+				if err != nil || len(l.Tools) != 1 || string(l.Tools[0]) != versionOf(c.listed) {
+					t.Errorf("listed %s, %v, want version %d", l.Tools, err, c.listed)
+				}
+				if took := time.Since(began); took != c.took {
+					t.Errorf("it took %s, want %s", took, c.took)
+				}
+				began = time.Now()
+				mustCall(t, p, "s", "t")
+				if took := time.Since(began); took != 0 {
+					t.Errorf("a call over the same connection took %s", took)
+				}
+			})
+		})
+	}
+}
+
+// TestLateAcknowledgement checks that the tools are listed again when a server acknowledges the subscription only
+// after connecting has given up to wait, and that no call is sent for a definition from before.
+func TestLateAcknowledgement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var version, changes atomic.Int64
+		version.Store(1)
+		p := inBubble(t, Options{Identify: identifyText, OnChange: func(string) { changes.Add(1) }},
+			Server{Name: "s", Dial: subscribable(&version, changeUnheard(&version, time.Second))})
+		pinned := core.WithPin(t.Context(), versionOf(1))
+		if _, err := p.Call(pinned, "s", "t", nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		_, err := p.Call(pinned, "s", "t", nil)
+		wantError(t, err, core.KindToolChanged, "was not sent")
+		time.Sleep(2 * changeDelay)
+		if changes.Load() == 0 {
+			t.Error("OnChange was not called")
+		}
+	})
+}
+
+// TestReopenedSubscription checks, over HTTP, that the tools are listed again when the stream of a subscription
+// has ended and was opened again, and that a refused one is not waited for.
+func TestReopenedSubscription(t *testing.T) {
+	for name, refuse := range map[string]bool{"reopened": false, "refused": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var version, streams, changes atomic.Int64
+				version.Store(1)
+				h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					body, _ := io.ReadAll(r.Body)
+					var req request
+					_ = json.Unmarshal(body, &req)
+					w.Header().Set("Content-Type", "application/json")
+					s := newScripted(strings.NewReader(""), w)
+					switch {
+					case req.Method == methodDiscover:
+						s.reply(req, discovered)
+					case req.Method == methodList:
+						s.reply(req, `{"tools":[%s],"resultType":"complete"}`, versionOf(version.Load()))
+					case req.Method == methodListen && refuse:
+						w.WriteHeader(http.StatusNotFound)
+					case req.Method == methodListen:
+						w.Header().Set("Content-Type", "text/event-stream")
+						fmt.Fprintf(w, "retry: 700\ndata: %s\n\n", acknowledgement(req.ID))
+						if streams.Add(1) > 1 {
+							_ = http.NewResponseController(w).Flush()
+							<-r.Context().Done()
+						}
+					default:
+						s.proper(req)
+					}
+				})
+				p := inBubble(t, Options{Identify: identifyText, OnChange: func(string) { changes.Add(1) }}, serveInBubble(t, h))
+				began := time.Now()
+				pinned := core.WithPin(t.Context(), versionOf(1))
+				if _, err := p.Call(pinned, "s", "t", nil); err != nil || time.Since(began) != 0 {
+					t.Fatalf("%v, after %s", err, time.Since(began))
+				}
+				if refuse {
+					return
+				}
+				version.Store(2)
+				time.Sleep(time.Second)
+				synctest.Wait()
+				_, err := p.Call(pinned, "s", "t", nil)
+				wantError(t, err, core.KindToolChanged, "was not sent")
+				time.Sleep(changeDelay)
+				if changes.Load() == 0 {
+					t.Error("OnChange was not called")
+				}
+			})
+		})
+	}
+}
