@@ -4,9 +4,9 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"html"
 	"net/url"
-	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -55,23 +55,29 @@ func formsOf(value, label string) (all []form) {
 		f.least = max((n+1)/2, window)
 	}
 	add(f)
-	wide := utf16Text(value)
+	wide, wider := utf16Text(value), utf32Text(value)
 	for shift := range 3 {
-		for _, text := range []string{value, wide} {
+		for _, text := range []string{value, wide, wider} {
 			core := base64Core(text, shift)
 			add(form{text: core, value: n, cased: true, coded: true, least: half(core), gap: maxGap, step: 4})
 		}
 	}
-	coded, codedWide := hex.EncodeToString([]byte(value)), hex.EncodeToString([]byte(wide))
-	add(form{text: coded, value: n, least: half(coded), gap: maxGap, step: 4})
-	add(form{text: codedWide, value: n, least: half(codedWide), gap: maxGap, step: 4})
-	var codes, hexCodes strings.Builder
-	for i := range len(value) {
-		codes.WriteString(strconv.Itoa(int(value[i])))
-		hexCodes.WriteString("0x" + coded[2*i:2*i+2])
+	for _, text := range append(numbered(value), hex.EncodeToString([]byte(value)), hex.EncodeToString([]byte(wide)), hex.EncodeToString([]byte(wider))) {
+		add(form{text: text, value: n, least: half(text), gap: maxGap, step: 4})
 	}
-	add(form{text: codes.String(), value: n, least: half(codes.String()), gap: maxGap, step: 4})
-	add(form{text: hexCodes.String(), value: n, least: half(hexCodes.String()), gap: maxGap, step: 4})
+	return all
+}
+
+// numbered returns the numbers of the bytes of a value as they are usually written, without what is between them:
+// decimal, with 0x and U+, octal in four ways, binary.
+func numbered(value string) (all []string) {
+	for _, format := range []string{"%d", "0x%02x", "U%04X", "%o", "%03o", "0%o", "0o%o", "%08b"} {
+		var b strings.Builder
+		for i := range len(value) {
+			fmt.Fprintf(&b, format, value[i])
+		}
+		all = append(all, b.String())
+	}
 	return all
 }
 
@@ -92,7 +98,32 @@ func utf16Text(text string) string {
 	return string(b[:max(0, len(b)-1)])
 }
 
-// counting returns what counts of a text, which has no escapes.
+// utf32Text returns the part of a text in UTF-32 that both byte orders share: little-endian, without the last three bytes.
+func utf32Text(text string) string {
+	var b []byte
+	for _, r := range text {
+		b = append(b, byte(r), byte(r>>8), byte(r>>16), 0)
+	}
+	return string(b[:max(0, len(b)-3)])
+}
+
+// hidden returns a value written in invisible characters: tags, and variation selectors with the numbers of
+// its bytes.
+func hidden(value string) []string {
+	var asTags, asSelectors strings.Builder
+	for i := range len(value) {
+		c := value[i]
+		asTags.WriteRune(0xe0000 + rune(c))
+		if c < 16 {
+			asSelectors.WriteRune(0xfe00 + rune(c))
+		} else {
+			asSelectors.WriteRune(0xe0100 + rune(c) - 16)
+		}
+	}
+	return []string{asTags.String(), asSelectors.String()}
+}
+
+// counting returns the characters of a text that count. The text has no escapes.
 func counting(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -152,6 +183,7 @@ func spellings(value string) []string {
 	if quoted, err := json.Marshal(value); err == nil {
 		all = append(all, string(quoted[1:len(quoted)-1]))
 	}
+	all = append(all, hidden(value)...)
 	all = append(all, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value))
 	if len(value) < window {
 		all = append(all, base64.StdEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value)))

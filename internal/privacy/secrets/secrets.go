@@ -2,7 +2,7 @@
 // stand in no record, log, error or answer, however it is spelled.
 //
 // A value is found as it is, and through escapes of JSON and other string literals, percent and HTML
-// escapes, in Base64 wherever it begins, in hexadecimal and as decimal codes, in UTF-16, in wide,
+// escapes, in Base64 wherever it begins, in hexadecimal and as decimal, octal, binary and U+ codes, in UTF-16 and UTF-32, in tag characters, in wide,
 // styled and circled letters, in another case, and with separators between its characters: signs,
 // blanks, characters that are not seen, marks of letters, and tags of HTML without attributes. Of
 // long values half is found, too. What is not found:

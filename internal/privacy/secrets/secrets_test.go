@@ -139,6 +139,33 @@ func TestEverySpellingIsFound(t *testing.T) {
 	}
 }
 
+// TestFurtherSpellings checks spellings in numbers of other bases, in UTF-32, in characters that are not seen, and with
+// longer tags, comments and names of characters in between.
+func TestFurtherSpellings(t *testing.T) {
+	each := func(format string) string {
+		var b strings.Builder
+		for i := range len(token) {
+			fmt.Fprintf(&b, format, token[i])
+		}
+		return b.String()
+	}
+	joined := func(separator string) string { return strings.Join(strings.Split(token, ""), separator) }
+	wider := each("%c\x00\x00\x00")
+	all := map[string]string{
+		"octal numbers": each("0%o "), "octal numbers of Python": each("0o%o,"), "octal dump": each(" %03o"), "octal list": each("%o "), "binary": each("%08b "),
+		"code points": each("U+%04X "), `\o{}`: each(`\o{%o}`), `\N{}`: each(`\N{U+%04X}`), "style sheet": each(`\%06x`), "padded references": each("&#x%08x;"),
+		"UTF-32": wider, "UTF-32 in hex": hex.EncodeToString([]byte(wider)), "UTF-32 in Base64": base64.StdEncoding.EncodeToString([]byte(wider)),
+		"spans": joined("</span><span>"), "many tags": joined("<b></b><i></i><u></u>"), "comments": joined("<!-- x -->"), "names": joined("&ZeroWidthSpace;&NoBreak;"), "escapes": joined(`\u200b\u200b\u200b`),
+		"tag characters": hidden(token)[0], "selectors": hidden(token)[1],
+	}
+	m := known(token)
+	for name, text := range all {
+		if out := m.MaskString("before " + text + " after"); !strings.Contains(out, "[SECRET github KEY0]") {
+			t.Errorf("%s is not found: %q", name, out)
+		}
+	}
+}
+
 // A value that is cut off, or divided among two texts, leaves less than half.
 func TestHalfIsEnough(t *testing.T) {
 	m := known(token)

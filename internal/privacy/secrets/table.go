@@ -297,8 +297,8 @@ func (s *scratch) around(text []byte, f *form, at, of int) (from, to int) {
 // maxUnseen bounds what is not seen between two characters, in bytes.
 const maxUnseen = 4 << 10
 
-// near reports whether no more than so many bytes separate i from what is before it. Those of characters that are not
-// seen don't count.
+// near reports whether at most gap bytes separate unit i from the one before it. Those of characters
+// that are invisible, of tags and of escapes do not count.
 func (s *scratch) near(text []byte, i, gap int) bool {
 	before, now := s.start[i-1], s.start[i]
 	if before == now || now-before == 1 {
@@ -309,10 +309,13 @@ func (s *scratch) near(text []byte, i, gap int) bool {
 	if between <= gap || between > maxUnseen {
 		return between <= gap
 	}
-	for _, r := range string(text[end:now]) {
-		if core.Unseen(r) || r >= utf8.RuneSelf && unicode.In(r, unicode.Mn, unicode.Me) {
-			between -= utf8.RuneLen(r)
+	for i := end; i < int(now); {
+		u := unitAt(text, i)
+		r, _ := utf8.DecodeRune(text[i:])
+		if r < utf8.RuneSelf && u.end-i > 1 || core.Unseen(r) || r >= utf8.RuneSelf && unicode.In(r, unicode.Mn, unicode.Me) {
+			between -= u.end - i
 		}
+		i = u.end
 	}
 	return between <= gap
 }

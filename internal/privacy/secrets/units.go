@@ -2,6 +2,8 @@ package secrets
 
 import (
 	"bytes"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -134,8 +136,16 @@ func unitAt(text []byte, i int) unit {
 // tags are those of HTML that show nothing by themselves.
 var tags = []string{"a", "b", "br", "code", "del", "div", "em", "font", "i", "ins", "mark", "p", "q", "s", "small", "span", "strong", "sub", "sup", "tt", "u", "wbr"}
 
-// tag reads <b>, </b> and <br/>, without attributes, as nothing.
+// maxComment bounds a comment that is read as nothing, in bytes.
+const maxComment = 64
+
+// tag reads <b>, </b> and <br/>, without attributes, and comments of HTML as nothing.
 func tag(text []byte, i int) unit {
+	if bytes.HasPrefix(text[i:], []byte("<!--")) {
+		if end := bytes.Index(text[i+4:min(len(text), i+4+maxComment)], []byte("-->")); end >= 0 {
+			return unit{end: i + 4 + end + 3}
+		}
+	}
 	end := bytes.IndexByte(text[i:min(len(text), i+11)], '>')
 	if end < 2 {
 		return unit{end: i + 1}
@@ -193,7 +203,18 @@ func backslash(text []byte, i int) unit {
 			})
 		}
 		return braced(text, j)
+	case 'o':
+		if r, end := number(text, j+1, "{", 8); end > 0 {
+			return of(r, end)
+		}
+	case 'N':
+		if r, end := number(text, j+1, "{U+", 16); end > 0 {
+			return of(r, end)
+		}
 	case '0', '1', '2', '3':
+		if r, ok := hexadecimal(text, j, 6); ok && bytes.HasPrefix(text[j:], []byte("0000")) { // of style sheets
+			return of(r, j+6)
+		}
 		if c, end := octal(text, j); end > 0 {
 			return octets(c, end, func(k int) (byte, int) {
 				for k < len(text) && text[k] == '\\' {
@@ -218,6 +239,23 @@ func braced(text []byte, j int) unit {
 		return of(r, j+end+1)
 	}
 	return unit{end: j}
+}
+
+// number reads digits between what opens them and a brace, from i on; end is 0 if there are none.
+func number(text []byte, i int, opens string, base int) (r rune, end int) {
+	if !bytes.HasPrefix(text[i:], []byte(opens)) {
+		return 0, 0
+	}
+	i += len(opens)
+	n := bytes.IndexByte(text[i:min(len(text), i+9)], '}')
+	if n < 1 {
+		return 0, 0
+	}
+	v, err := strconv.ParseUint(string(text[i:i+n]), base, 32)
+	if err != nil || !utf8.ValidRune(rune(v)) {
+		return 0, 0
+	}
+	return rune(v), i + n + 1
 }
 
 // octal reads three digits at i; end is 0 if there are none.
@@ -289,28 +327,34 @@ func percentByte(text []byte, i int) (c byte, end int) {
 	return byte(r), onlyIf(ok, j+2)
 }
 
+// maxEntity bounds the name or number of a character, in bytes.
+const maxEntity = 24
+
+// blanks are the names of characters that show nothing, and of signs that are no letters.
+var blanks = []string{"quot", "apos", "lt", "gt", "nbsp", "shy", "zwj", "zwnj", "ensp", "emsp", "thinsp", "hairsp", "numsp", "puncsp", "lrm", "rlm", "af", "it", "ic",
+	"NoBreak", "ZeroWidthSpace", "NonBreakingSpace", "NegativeThinSpace", "NegativeVeryThinSpace", "ApplyFunction", "InvisibleTimes", "InvisibleComma", "Tab", "NewLine"}
+
 // entity reads &#65; &#x41; &quot; and their like, also behind &amp;.
 func entity(text []byte, i int) unit {
 	j := i + 1
 	for bytes.HasPrefix(text[j:], []byte("amp;")) {
 		j += 4
 	}
-	end := bytes.IndexByte(text[j:min(len(text), j+10)], ';')
+	end := bytes.IndexByte(text[j:min(len(text), j+maxEntity)], ';')
 	if end < 0 {
 		return unit{end: max(j, i+1)}
 	}
 	name := text[j : j+end]
 	if len(name) < 2 || name[0] != '#' {
-		for _, known := range [...]string{"quot", "apos", "lt", "gt", "nbsp", "shy", "zwj", "zwnj", "ensp", "emsp", "thinsp", "lrm", "rlm"} {
-			if string(name) == known {
-				return unit{end: j + end + 1}
-			}
+		if slices.Contains(blanks, string(name)) {
+			return unit{end: j + end + 1}
 		}
 		return unit{end: j}
 	}
 	r, ok := rune(0), false
 	if name[1]|0x20 == 'x' {
-		r, ok = hexadecimal(name, 2, len(name)-2)
+		digits := bytes.TrimLeft(name[2:], "0")
+		r, ok = hexadecimal(digits, 0, len(digits))
 	} else {
 		r, ok = decimal(name[1:])
 	}
