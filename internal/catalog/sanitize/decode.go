@@ -33,8 +33,17 @@ type view struct {
 // mayBeCoded reports, in one pass, whether a text contains an escape or may contain encoded words. Most texts do not.
 func mayBeCoded(text string) bool {
 	run, odd, humps, digits := 0, 0, 0, 0
+	lone := 0 // letters in a row that have no letter beside them
 	for i := range len(text) {
 		c := text[i]
+		if isLetter(c) {
+			if lone++; i > 0 && isLetter(text[i-1]) {
+				lone = 0
+			}
+		}
+		if _, n := quotedPrintable(text[i:]); n > 0 || lone >= minLone {
+			return true
+		}
 		switch kind := encodedKind(c); {
 		case kind == 0 && c != '-' && c != '_':
 			if c == '%' || c == '\\' || c == '&' {
@@ -94,6 +103,9 @@ func (s *Scanner) decoded(text string) (found []Finding) {
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= utf8.RuneSelf || c == '%' || c == '\\' || c == '&' {
+			return false
+		}
+		if _, n := quotedPrintable(text[i:]); n > 0 {
 			return false
 		}
 	}
@@ -167,7 +179,12 @@ func escape(text string) (decoded string, n int) {
 		return "", 0
 	}
 	switch text[0] {
+	case '=':
+		return quotedPrintable(text)
 	case '&':
+		if text[1] == '#' {
+			return reference(text)
+		}
 		end := strings.IndexByte(text[:min(len(text), maxEscape)], ';')
 		if end < 2 {
 			return "", 0
@@ -183,6 +200,81 @@ func escape(text string) (decoded string, n int) {
 		return backslash(text)
 	}
 	return "", 0
+}
+
+// reference decodes a number of a character, &#65; or &#x41;, of which the semicolon may be missing.
+func reference(text string) (decoded string, n int) {
+	end, digits := 2, "0123456789"
+	if text[2]|0x20 == 'x' {
+		end, digits = 3, digits+"abcdefABCDEF"
+	}
+	for end < min(len(text), maxEscape) && strings.IndexByte(digits, text[end]) >= 0 {
+		end++
+	}
+	if decoded = html.UnescapeString(text[:end] + ";"); decoded == text[:end]+";" {
+		return "", 0
+	}
+	if end < len(text) && text[end] == ';' {
+		end++
+	}
+	return decoded, end
+}
+
+// quotedPrintable decodes =41 if it is a character that can be seen, or a blank.
+func quotedPrintable(text string) (decoded string, n int) {
+	if len(text) < 3 || text[0] != '=' || 'a' <= text[2] {
+		return "", 0
+	}
+	c, err := strconv.ParseUint(text[1:3], 16, 8)
+	if err != nil || c < ' ' || c > '~' {
+		return "", 0
+	}
+	return string(rune(c)), 3
+}
+
+// minLone is the number of single letters in a row that are read as words: I g n o r e.
+const minLone = 8
+
+// lettersApart returns the rows of single letters in a text, with the words that they spell. Letters of one
+// word are as far apart as the nearest of the row are.
+func lettersApart(text string) (lists []numberList) {
+	alone := func(i int) bool {
+		return isLetter(text[i]) && (i == 0 || !wordByte(text[i-1])) && (i+1 == len(text) || !wordByte(text[i+1]))
+	}
+	for i := 0; i < len(text); i++ {
+		if !alone(i) {
+			continue
+		}
+		row := []int{i}
+		for j := i + 1; j < len(text) && j-row[len(row)-1] <= 6; j++ {
+			if wordByte(text[j]) && !alone(j) {
+				break
+			}
+			if alone(j) {
+				row = append(row, j)
+			}
+		}
+		if i = row[len(row)-1]; len(row) >= minLone {
+			lists = append(lists, numberList{row[0], i + 1, joined(text, row)})
+		}
+	}
+	return lists
+}
+
+// joined spells words from the letters at the positions of row.
+func joined(text string, row []int) string {
+	nearest := len(text)
+	for k := 1; k < len(row); k++ {
+		nearest = min(nearest, row[k]-row[k-1])
+	}
+	var b strings.Builder
+	for k, at := range row {
+		if k > 0 && at-row[k-1] > nearest {
+			b.WriteByte(' ')
+		}
+		b.WriteByte(text[at])
+	}
+	return b.String()
 }
 
 // backslash decodes an escape of a string literal that any number of backslashes may precede.
@@ -249,6 +341,11 @@ func (s *Scanner) codes(text string, layer int) (found []Finding) {
 				found = append(found, finding(encoded, span[0], span[1]))
 				break
 			}
+		}
+	}
+	for _, row := range lettersApart(text) {
+		if len(s.sentences(row.text)) > 0 {
+			found = append(found, finding(encoded, row.start, row.end))
 		}
 	}
 	if digitsIn(text) < minCoded {

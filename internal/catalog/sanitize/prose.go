@@ -85,6 +85,9 @@ func (s *Scanner) Scan(text string) []Finding {
 	if n.links {
 		found = append(found, links(head)...)
 	}
+	if n.foreign {
+		found = append(found, foreign(head)...)
+	}
 	if n.codes {
 		found = append(found, s.decoded(head)...)
 	}
@@ -113,7 +116,7 @@ func (s *Scanner) Clean(text string) (string, []Finding) {
 }
 
 // need says which scans a text needs.
-type need struct{ words, blocks, characters, links, codes bool }
+type need struct{ words, blocks, characters, links, codes, foreign bool }
 
 // needs decides, in one pass, which scans a text needs. It looks for words without which no rule matches, beginnings
 // of signs, and characters that are not ASCII. Most texts need none.
@@ -136,8 +139,9 @@ func (s *Scanner) needs(text string) (n need) {
 		case c >= utf8.RuneSelf:
 			r, size := utf8.DecodeRuneInString(text[i:])
 			if suspicious(r) {
-				return need{true, true, true, true, true}
+				return need{true, true, true, true, true, true}
 			}
+			n.foreign = n.foreign || 0x400 <= r && r < 0x530 || 0x3040 <= r && r < 0xd7b0
 			i += size - 1
 		case c < ' ' && c != '\n' && c != '\t', c == 0x7f:
 			n.characters = true

@@ -22,6 +22,10 @@ var (
 // or as an order to the tool. These patterns address the reader, about something other than the tool.
 var families = []family{
 	{"override", "it tells the model to set its instructions aside", []string{
+		"no @attention to ~5 told|instruction*|rule*|prompt*|said|guideline*",
+		"@whatever|regardless ~3 system|your|developer ~2 prompt|instruction*|rule* ~1 say|says|said|state|states",
+		"@treat|regard ~4 follows|following|below|text|content ~3 coming|sent|written|instructions|orders ~1 from|by ~1 user|system|developer|operator|administrator",
+		"@zignoruj|ignoruj|zapomnij ~3 poprzednie|wszystkie|instrukcje|polecenia",
 		"@ignore|disregard|forget|ignoring|disregarding|override|bypass ~3 previous|prior|above|earlier|preceding|foregoing|original|existing ~2 instruction*|prompt*|rule*|guideline*|directive*|command*|message*|context|constraint*|polic*|directions",
 		"@ignore|disregard|forget|ignoring|disregarding ~2 all|any|every|everything ~3 instruction*|directive*|told|said",
 		"@ignore|disregard|forget ~2 your|system|safety|developer|user|users ~2 instruction*|prompt*|guideline*|directive*|training|programming|restriction*|rule*|safety|request*",

@@ -59,6 +59,10 @@ func (r *reader) word() {
 			}
 			continue
 		}
+		if n := lineBreak(r.text[r.at:]); n > 0 && r.at > start {
+			r.at += n
+			continue
+		}
 		if !wordByte(c) && c != '\'' && (c != '@' && c != '$' || !r.inside()) {
 			break
 		}
@@ -75,13 +79,23 @@ func (r *reader) word() {
 	r.emit(start, digits)
 }
 
+// lineBreak returns the length of the hyphen and the new line that divide a word, 0 if text begins with none.
+func lineBreak(text string) int {
+	for _, hyphen := range []string{"-\n", "-\r\n"} {
+		if rest, ok := strings.CutPrefix(text, hyphen); ok && rest != "" && (isLetter(rest[0]) || rest[0] >= utf8.RuneSelf) {
+			return len(hyphen)
+		}
+	}
+	return 0
+}
+
 // wide consumes one character that is not ASCII and reports whether the word continues.
 func (r *reader) wide(start int) bool {
 	c, size := utf8.DecodeRuneInString(r.text[r.at:])
 	switch f := fold(c); {
 	case f != 0:
 		r.buffer = append(r.buffer, f)
-	case c == '’' || unseen(c):
+	case c == '’' || unseen(c) || unicode.Is(unicode.Mn, c) && len(r.buffer) > 0 && isLetter(r.buffer[len(r.buffer)-1]): // an accent of its own on a Latin letter
 	case unicode.IsLetter(c) || unicode.IsMark(c):
 		r.buffer = utf8.AppendRune(r.buffer, unicode.ToLower(c))
 	default:
