@@ -19,9 +19,11 @@ func (b Bounds) Complete() Bounds {
 	return Bounds{cmp.Or(b.Questions, 50), cmp.Or(b.Declined, 5)}
 }
 
-// A session may ask this many times as many questions within an hour as one execution.
+// A session may ask sessionShare times as many questions within an hour as one execution may. A principal may ask twice
+// as many as a session, because programs choose the names of their sessions.
 const (
 	sessionShare  = 10
+	ownerShare    = 2 * sessionShare
 	sessionWindow = time.Hour
 	maxSessions   = 10_000 // whose questions are counted at the same time
 )
@@ -43,7 +45,10 @@ type window struct {
 }
 
 // session identifies the session whose questions are counted together.
-type session struct{ principal, name string }
+type session struct {
+	principal, name string
+	all             bool // all sessions of the principal
+}
 
 // count counts a question that is about to be asked, or returns why it must not be asked. The caller holds mu.
 func (t *Table) count(q core.Question, digest string, now time.Time) *core.Error {
@@ -52,7 +57,7 @@ func (t *Table) count(q core.Question, digest string, now time.Time) *core.Error
 		h = &history{denied: map[string]bool{}}
 		t.histories[q.Execution] = h
 	}
-	w := t.windowOf(session{q.Principal, q.Session}, now)
+	owner, w := t.windowOf(session{principal: q.Principal, all: true}, now), t.windowOf(session{principal: q.Principal, name: q.Session}, now)
 	switch {
 	case h.denied[digest]:
 		return unasked(q, "a person has said no to exactly this before")
@@ -62,9 +67,12 @@ func (t *Table) count(q core.Question, digest string, now time.Time) *core.Error
 		return unasked(q, "a person was asked %d times about this program, and is not asked more often (approval.questions)", h.asked)
 	case w.asked >= sessionShare*t.bounds.Questions:
 		return unasked(q, "a person was asked %d times about this session within an hour, and is not asked more often (ten times approval.questions)", w.asked)
+	case owner.asked >= ownerShare*t.bounds.Questions:
+		return unasked(q, "a person was asked %d times within an hour about sessions of the same user, and is not asked more often (twenty times approval.questions)", owner.asked)
 	}
 	h.asked++
 	w.asked++
+	owner.asked++
 	return nil
 }
 
@@ -76,7 +84,7 @@ func (t *Table) windowOf(s session, now time.Time) *window {
 	}
 	if len(t.windows) >= maxSessions {
 		for other, w := range t.windows {
-			if now.Sub(w.since) >= sessionWindow || len(t.windows) >= maxSessions {
+			if now.Sub(w.since) >= sessionWindow || len(t.windows) >= maxSessions && !other.all {
 				delete(t.windows, other)
 			}
 		}

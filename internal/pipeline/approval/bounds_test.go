@@ -105,6 +105,32 @@ func TestBoundsOfSessions(t *testing.T) {
 	})
 }
 
+// New names of sessions do not have a person asked without end.
+func TestBoundOfUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := New(time.Minute, nil)
+		table.Bound(Bounds{Questions: 3, Declined: 2})
+		asked := 0
+		for i := range 100 {
+			c := call(fmt.Sprint(i), `{"id":1}`)
+			c.Session = fmt.Sprint("session ", i)
+			go func() { _ = table.Ask(t.Context(), c) }()
+			synctest.Wait()
+			asked += decide(table, core.Answer{Approve: true})
+		}
+		if asked != 60 {
+			t.Errorf("asked %d times within an hour, want 60", asked)
+		}
+		other := call("other", `{"id":1}`)
+		other.Principal = "another"
+		go func() { _ = table.Ask(t.Context(), other) }()
+		synctest.Wait()
+		if decide(table, core.Answer{Approve: true}) != 1 {
+			t.Error("nobody is asked about another user")
+		}
+	})
+}
+
 // One answer is for all equal questions that were shown with it, and for nothing else: neither for
 // what came while the person looked at it, nor for what an answer only names.
 func TestEqualQuestions(t *testing.T) {
