@@ -100,6 +100,10 @@ func send(address, request string, told map[string]string) {
 		fmt.Println("no answer:", err)
 		return
 	}
+	if strings.HasPrefix(method, "GET /sse") && response.StatusCode == http.StatusOK {
+		fmt.Println(response.Status) // this stream ends with the connection only
+		return
+	}
 	answer, _ := io.ReadAll(response.Body)
 	_, _ = io.Copy(io.Discard, c) // once the connection has ended, the listener no longer counts it
 	fmt.Printf("%s\n%s\n", response.Status, answer)
