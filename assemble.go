@@ -370,6 +370,11 @@ func (p *parts) join(c Config, g *check.Gate) error {
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
 	}
 	p.pipeline.Memory = p.memory
+	if p.config.Settings.Workspace.RealValues.Bool() {
+		p.pipeline.KeptTokens = func(session string, why error) {
+			p.log.Warn("a file has no copy with real values", "session", session, "reason", why, "hint", core.AsError(why).Hint)
+		}
+	}
 	if d := p.describes(); d != nil {
 		p.pipeline.Describer = d
 	}

@@ -139,6 +139,7 @@ func situation(s config.Settings) report.Situation {
 	set("pii.key", keptIn(s.PII.Key))
 	set("workspace.results", lasting(s.Workspace.Results))
 	set("workspace.sessions", lasting(s.Workspace.Sessions))
+	set("workspace.realValues", position(s.Workspace.RealValues))
 	set("anomalies.default", s.Anomalies.Default)
 	for _, kind := range slices.Sorted(maps.Keys(s.Anomalies.Actions)) {
 		set("anomalies."+kind, s.Anomalies.Actions[kind])

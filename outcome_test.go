@@ -23,6 +23,8 @@ func TestOutcomeSummary(t *testing.T) {
 		{`return {a: 1}`, "The program ran without tool calls and returned an object of 1 field.", false},
 		{`return "[EMAIL_99] and no value"`, "The program ran without tool calls and returned a text of 23 characters.", false},
 		{`await fs.writeFile('a.txt', 'x')`, "The program ran without tool calls, wrote to the workspace and returned no value.", false},
+		{`await fs.writeFile('./skills/one.ts', 'export function f(): number { return 1; }\n')`, "The program ran without tool calls, saved a skill and returned no value.", false},
+		{`await fs.writeFile('./workspace/b.txt', 'x'); await fs.writeFile('./skills/two.ts', 'export function f(): number { return 1; }\n')`, "The program ran without tool calls, wrote to the workspace, saved a skill and returned no value.", false},
 		{`return (await drive.getDocument({documentId: 'abc123'})).title`, "The program ran with 1 tool call and returned a text of 44 characters.", true},
 		{create + createTwo + `; return null`, "The program ran with 2 tool calls, 2 with effects (crm.createRecord) and returned no value.", false},
 		{create + `throw new Error('x')`, "The program failed with 1 tool call, 1 with effects (crm.createRecord).", false},
@@ -30,7 +32,7 @@ func TestOutcomeSummary(t *testing.T) {
 		{`return 'ann.smith@example.org'`, "The program ran without tool calls and returned a text of 9 characters.", true},
 		{`return 'ann.smith' + '@' + 'example.org'`, "The program ran without tool calls and returned a text of 21 characters.", true},
 	} {
-		code := strings.Replace(c.code, "fs.", "(await import('fs/promises')).", 1)
+		code := strings.ReplaceAll(c.code, "fs.", "(await import('fs/promises')).")
 		o := e.Execute(t.Context(), retort.Request{Code: code})
 		if o.Summary != c.want || o.PIITokenized != c.personal || o.Success() != (o.Status == core.StatusOK) {
 			t.Errorf("%s: %q, personal data %v, success %v; want %q, %v (%+v)", c.code, o.Summary, o.PIITokenized, o.Success(), c.want, c.personal, o.Error)

@@ -127,10 +127,22 @@ func (p *parts) erase(what Erasure) (out Erased, err error) {
 	if len(what.Subjects) == 0 {
 		return p.eraseSession(store, what.Principal, sessionOf(what.Session))
 	}
-	if out.Values, out.Sessions, err = store.Forget(redact.Subject(what.Subjects...)); err != nil {
+	if out.Values, out.Sessions, err = store.Forget(redact.Subject(what.Subjects...)); err == nil {
+		err = p.eraseCopies() // those that engines write from now on have no value that is forgotten
+	}
+	if err != nil {
 		return out, core.Errorf(core.KindInternal, "retort.erase", "not everything could be erased: %w", err)
 	}
 	return out, nil
+}
+
+// eraseCopies removes the copies of files with real values: a copy does not say which values it has.
+func (p *parts) eraseCopies() error {
+	if p.config.Home == "" {
+		return nil
+	}
+	files, _ := kept(p.config.Home, 0)
+	return files.EraseCopies()
 }
 
 func (p *parts) eraseSession(store *vault.Store, principal, session string) (out Erased, err error) {

@@ -20,7 +20,7 @@ type (
 
 // kept are the files and states of all sessions under a home.
 func kept(home string, quota int64) (*workspace.Store, *workspace.States) {
-	return workspace.NewStore(filepath.Join(home, "workspace"), quota), workspace.NewStates(filepath.Join(home, "state"))
+	return workspace.NewStore(filepath.Join(home, "workspace"), quota).WithCopies(filepath.Join(home, "realvalues")), workspace.NewStates(filepath.Join(home, "state"))
 }
 
 func retention(s config.Settings) workspace.Retention {

@@ -212,11 +212,12 @@ type Results struct {
 	Summarize        Switch // a model puts each result into words, if there is one
 }
 
-// Workspace describes how long files of sessions stay, when nobody uses them.
+// Workspace configures how long unused files of sessions stay, and whether copies with real values are kept for a person.
 type Workspace struct {
-	Results  time.Duration // what was too large to return
-	Sessions time.Duration // everything of a session
-	Size     int64         // bytes of all sessions, beyond which the oldest results go
+	Results    time.Duration // what was too large to return
+	Sessions   time.Duration // everything of a session
+	Size       int64         // bytes of all sessions, beyond which the oldest results go
+	RealValues Switch        // copies with the values behind tokens are kept in the data directory
 }
 
 // Audit describes where the record is, and how long entries stay.
@@ -428,6 +429,7 @@ func (s Settings) Defaults() Settings {
 	state(&s.Workspace.Results, 7*24*time.Hour)
 	state(&s.Workspace.Sessions, 30*24*time.Hour)
 	state(&s.Workspace.Size, 10*gib)
+	state(&s.Workspace.RealValues, Off)
 	state(&s.Cache.Size, 256*mib)
 	state(&s.Approval.AutoApproveLow, On)
 	state(&s.Approval.AutoApproveMedium, On)
@@ -622,6 +624,7 @@ func (w *Workspace) read() into {
 		field{"results", duration(&w.Results, time.Minute, most)},
 		field{"sessions", duration(&w.Sessions, time.Hour, most)},
 		field{"size", size(&w.Size, mib, 1024*tib)},
+		field{"realValues", toggle(&w.RealValues)},
 	)
 }
 

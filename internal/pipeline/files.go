@@ -48,6 +48,7 @@ func (p *Pipeline) WriteFile(session, name, content, encoding string, appends bo
 		if err := write(path, data); err != nil {
 			return err
 		}
+		p.copyOut(session, w)
 		info, err := w.Stat(path)
 		out = core.FileWritten{Path: path, Bytes: info.Bytes}
 		return err

@@ -78,7 +78,7 @@ type Sandboxes interface {
 }
 
 // Pipeline executes programs. All fields are required except Logins, Routing, Secrets, Privacy, Network, Learner,
-// Recorder, Watch, Tracer and Describer.
+// Recorder, Watch, Tracer, Describer and KeptTokens.
 type Pipeline struct {
 	Tools      Tools
 	Searcher   Searcher
@@ -124,6 +124,8 @@ type Pipeline struct {
 	RestoreToModel bool
 	// ShowInForms allows clients' forms to contain the values that restore_pii shows.
 	ShowInForms bool
+	// KeptTokens is called with the reason why a file has no copy with real values. If nil, no files are copied.
+	KeptTokens func(session string, why error)
 }
 
 // patience bounds how long a program or call with an unknown name waits for servers that have not listed their tools.
@@ -530,6 +532,9 @@ func (x *execution) close(o core.Outcome) core.Outcome {
 		_ = x.draft.Close() // what remains is removed later
 	}
 	if x.files != nil {
+		if !x.rehearses() {
+			x.pipeline.copyOut(x.req.Session, x.files)
+		}
 		_ = x.files.Close() // the written data is on disk already
 	}
 	if x.risk != nil {

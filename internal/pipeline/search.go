@@ -172,7 +172,7 @@ func (p *Pipeline) functions(x *execution) map[string]relay.Function {
 	for name, f := range tree.Functions() {
 		own[name] = f
 		if slices.Contains(writers, name) {
-			own[name] = x.changes.writing(f)
+			own[name] = x.changes.writing(&tree, f)
 		}
 		if x.rehearses() && slices.Contains(writers, name) {
 			own[name] = x.plan.noting(own[name])

@@ -199,6 +199,9 @@ func (s *skillFiles) keep(draft skills.Draft, old *skills.Skill) *core.Error {
 	if refused != nil {
 		return refused
 	}
+	if !s.saved[draft.Name] {
+		s.x.changes.skills.Add(1)
+	}
 	s.saved[draft.Name] = true
 	if refused := s.x.flight.record.skill(draft.Name, saved.Version); refused != nil {
 		return refused

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"retort/internal/core"
 	"retort/internal/pipeline/relay"
 	"retort/internal/policy"
+	"retort/internal/workspace"
 )
 
 // Describer describes a result in words. A model usually does this.
@@ -35,7 +37,8 @@ const (
 
 // changes collects what an execution has changed, for its summary.
 type changes struct {
-	files atomic.Bool
+	files  atomic.Bool
+	skills atomic.Int32 // that were saved by writing to ./skills/
 
 	mu    sync.Mutex
 	calls map[string]int // that may have had effects, by the tool's qualified name
@@ -55,14 +58,28 @@ func (c *changes) call(tools *core.Toolset, t *core.Tool, d policy.Decision) {
 	c.calls[tools.Qualified(t)]++
 }
 
-// writing wraps a function that writes files so that successful calls are noted.
-func (c *changes) writing(f relay.Function) relay.Function {
+// writing wraps f, a function that writes files, so that successful calls for files of the workspace are noted. Files in
+// ./skills/ are counted where the skill is saved.
+func (c *changes) writing(tree *workspace.Tree, f relay.Function) relay.Function {
 	return func(ctx context.Context, raw json.RawMessage) (any, error) {
 		answer, err := f(ctx, raw)
-		if err == nil {
+		var file struct{ Path, To string }
+		if err == nil && json.Unmarshal(raw, &file) == nil && tree.InWorkspace(cmp.Or(file.Path, file.To)) {
 			c.files.Store(true)
 		}
 		return answer, err
+	}
+}
+
+// saved describes how many skills were saved, or returns "".
+func (c *changes) saved() string {
+	switch n := c.skills.Load(); n {
+	case 0:
+		return ""
+	case 1:
+		return ", saved a skill"
+	default:
+		return fmt.Sprintf(", saved %d skills", n)
 	}
 }
 
@@ -119,6 +136,9 @@ func (x *execution) summary(o core.Outcome) string {
 	b.WriteString(x.called(o))
 	if x.changes.files.Load() && !o.DryRun {
 		b.WriteString(", wrote to the workspace")
+	}
+	if !o.DryRun {
+		b.WriteString(x.changes.saved())
 	}
 	if o.Status == core.StatusOK {
 		b.WriteString(" and returned " + amount(o))

@@ -249,11 +249,16 @@ func (w *sweeping) all(name string, files []aged) error {
 	if w.dry {
 		return nil
 	}
-	return errors.Join(os.RemoveAll(filepath.Join(w.store.dir, name)), w.states.forget(name))
+	return errors.Join(w.store.removeCopy(name), os.RemoveAll(filepath.Join(w.store.dir, name)), w.states.forget(name))
 }
 
 func (w *sweeping) remove(f aged) error {
 	if !w.dry {
+		if inner, err := filepath.Rel(w.store.dir, f.path); err == nil {
+			if err := w.store.removeCopy(inner); err != nil {
+				return err
+			}
+		}
 		if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

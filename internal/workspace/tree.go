@@ -112,6 +112,12 @@ func (t *Tree) place(name string) (folder, rest string) {
 	return folder, rest
 }
 
+// InWorkspace reports whether a path, as a program writes it, leads to the workspace.
+func (t *Tree) InWorkspace(name string) bool {
+	folder, _ := t.place(name)
+	return folder == "workspace"
+}
+
 // bare reports whether a path is relative and begins with none of the tree's folders, neither as written nor cleaned:
 // out.csv. It means a file in the workspace. The Python guest has the same rule for its current folder.
 func bare(name string) bool {

@@ -23,8 +23,9 @@ import (
 
 // Store holds the workspaces of all sessions under one folder.
 type Store struct {
-	dir   string
-	quota int64
+	dir    string
+	quota  int64
+	copies string // folder of the copies for people; empty if there are none
 
 	mu    sync.Mutex
 	known map[string]*Workspace
@@ -236,15 +237,18 @@ func (w *Workspace) Write(name string, data []byte) error {
 	return nil
 }
 
-func (w *Workspace) replace(target string, data []byte) (err error) {
+func (w *Workspace) replace(target string, data []byte) error { return replaceIn(w.root, target, data) }
+
+// replaceIn writes a file of a folder as a whole: there is the old content or the new.
+func replaceIn(root *os.Root, target string, data []byte) (err error) {
 	temp := target + "." + rand.Text()[:8] + ".tmp"
-	f, err := w.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			_ = w.root.Remove(temp)
+			_ = root.Remove(temp)
 		}
 	}()
 	_, err = f.Write(data)
@@ -254,7 +258,7 @@ func (w *Workspace) replace(target string, data []byte) (err error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return w.root.Rename(temp, target)
+	return root.Rename(temp, target)
 }
 
 // Append adds data to the end of a file. It creates a missing file.

@@ -2,7 +2,7 @@ package redact
 
 import (
 	"cmp"
-	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -138,31 +138,38 @@ func (s *Session) HasTokens(text []byte) bool {
 // Show puts values in the place of all tokens that stand for some, in a text: for a
 // person, never for a model.
 func (s *Session) Show(text string) string {
-	return s.shown(text, func(value string) string { return value })
+	out, _ := s.shown(text, func(value string) string { return value }, math.MaxInt)
+	return out
 }
 
 // ShowJSON returns Show for a JSON value.
 func (s *Session) ShowJSON(document []byte) []byte {
-	return []byte(s.shown(string(document), func(value string) string {
-		quoted, err := json.Marshal(value)
-		if err != nil {
-			return ""
-		}
-		return string(quoted[1 : len(quoted)-1])
-	}))
+	out, _ := s.shown(string(document), inJSON, math.MaxInt)
+	return []byte(out)
 }
 
-func (s *Session) shown(text string, spell func(string) string) string {
+// shown replaces the tokens of a text by their values, which spell writes. It returns false, and no text, if that would
+// have more than most bytes.
+func (s *Session) shown(text string, spell func(string) string, most int) (string, bool) {
 	var out strings.Builder
 	from := 0
 	for _, f := range s.screen.scanner.Tokens(nil, []byte(text)) {
-		if e, ok := s.tokens.Resolve(text[f.Start:f.End]); ok {
-			out.WriteString(text[from:f.Start])
-			out.WriteString(spell(e.Value))
-			from = f.End
+		e, ok := s.tokens.Resolve(text[f.Start:f.End])
+		if !ok {
+			continue
 		}
+		value := spell(e.Value)
+		if out.Len()+f.Start-from+len(value) > most {
+			return "", false
+		}
+		out.WriteString(text[from:f.Start])
+		out.WriteString(value)
+		from = f.End
 	}
-	return out.String() + text[from:]
+	if out.Len()+len(text)-from > most {
+		return "", false
+	}
+	return out.String() + text[from:], true
 }
 
 // Subject returns which values are those of a person who is to be forgotten: equal to one of these texts but for

@@ -1,0 +1,180 @@
+package workspace
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"retort/internal/base/seal"
+	"retort/internal/core"
+)
+
+// maxCopy is how large a file is at most that is copied, in bytes.
+const maxCopy = 64 << 20
+
+// WithCopies says where CopyOut writes copies: a folder for each session below dir. Whatever removes a file or a session
+// removes the copies, too.
+func (s *Store) WithCopies(dir string) *Store {
+	s.copies = dir
+	return s
+}
+
+// Copied is what CopyOut did.
+type Copied struct {
+	Restored int     // files that were written with other content than in the workspace
+	Kept     []error // why files were copied as they are, or not at all
+}
+
+// CopyOut makes the copies of a workspace equal to its files, with the content that render returns for a person. A file
+// that render refuses is copied as it is. Nothing reads the copies: programs, commands and models have the files of the
+// workspace only, so the content, size and number of copies tell them nothing. Copies take at most the workspace's quota
+// more than its files. CopyOut reads only what has changed since the last time.
+func (w *Workspace) CopyOut(render func(name string, data []byte, most int) (out []byte, restored bool, err *core.Error)) (Copied, error) {
+	c := copying{workspace: w, render: render, more: cmp.Or(w.quota, 1<<30)}
+	if w.store.copies == "" || w.draft {
+		return c.done, nil
+	}
+	unlock, err := seal.Lock(w.store.copiesLock(), time.Minute)
+	if err == nil {
+		defer unlock()
+		err = c.update(filepath.Join(w.store.copies, filepath.Base(w.dir)))
+	}
+	if err != nil {
+		return c.done, core.Errorf(core.KindInternal, "workspace.copies", "the copies with real values could not be written: %w", err)
+	}
+	return c.done, nil
+}
+
+// EraseCopies removes the copies of all sessions. A CopyOut of any engine that runs ends first.
+func (s *Store) EraseCopies() error {
+	unlock, err := seal.Lock(s.copiesLock(), time.Minute)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return os.RemoveAll(s.copies)
+}
+
+func (s *Store) copiesLock() string { return s.lockPath(".copies") }
+
+// removeCopy removes the copy of a file or session, named by its path below the folder of all workspaces.
+func (s *Store) removeCopy(name string) error {
+	if s.copies == "" {
+		return nil
+	}
+	return os.RemoveAll(filepath.Join(s.copies, name))
+}
+
+// copying is one run of CopyOut.
+type copying struct {
+	workspace *Workspace
+	render    func(name string, data []byte, most int) ([]byte, bool, *core.Error)
+	to        *os.Root
+	more      int64 // bytes that copies may still have beyond their files
+	done      Copied
+}
+
+func (c *copying) update(dir string) error {
+	files, _, err := c.workspace.Files("", "", 2*maxEntries)
+	if err != nil {
+		return err
+	}
+	files = slices.DeleteFunc(files, func(f core.FileEntry) bool { return unfinished(f.Path) })
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if c.to, err = seal.OpenRoot(dir); err != nil {
+		return err
+	}
+	defer c.to.Close()
+	if err := c.prune(files); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := c.file(f.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// prune removes copies of files that are gone, and folders that are empty.
+func (c *copying) prune(files []core.FileEntry) error {
+	known := make(map[string]bool, len(files))
+	for _, f := range files {
+		known[f.Path] = true
+	}
+	var gone, folders []string
+	err := fs.WalkDir(c.to.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch {
+		case e.IsDir():
+			folders = append(folders, name)
+		case !known[name] || !e.Type().IsRegular():
+			gone = append(gone, name)
+		}
+		return nil
+	})
+	for _, name := range gone {
+		err = errors.Join(err, c.to.Remove(name))
+	}
+	for _, name := range slices.Backward(folders[min(1, len(folders)):]) {
+		_ = c.to.Remove(name) // one that is not empty stays
+	}
+	return err
+}
+
+// file brings one copy up to date. The time of the copy's last change is that of its file.
+func (c *copying) file(name string) error {
+	info, err := c.workspace.root.Stat(name)
+	if err != nil {
+		return err
+	}
+	if made, err := c.to.Stat(name); err == nil && made.ModTime().Equal(info.ModTime()) {
+		c.more -= max(0, made.Size()-info.Size())
+		return nil
+	}
+	if info.Size() > maxCopy {
+		c.keep(name, core.Errorf(core.KindLimit, "workspace.copies", "it has more than %d bytes", int64(maxCopy)))
+		_ = c.to.Remove(name)
+		return nil
+	}
+	data, _, err := c.workspace.ReadAt(name, 0, maxCopy)
+	if err != nil {
+		return err
+	}
+	if err := c.to.MkdirAll(path.Dir(name), 0o700); err != nil {
+		return err
+	}
+	if err := replaceIn(c.to, name, c.content(name, data)); err != nil {
+		return err
+	}
+	return c.to.Chtimes(name, info.ModTime(), info.ModTime())
+}
+
+// content returns what a copy has.
+func (c *copying) content(name string, data []byte) []byte {
+	out, restored, refused := c.render(name, data, len(data)+int(max(0, min(c.more, maxCopy))))
+	if refused != nil {
+		c.keep(name, refused)
+		return data
+	}
+	if restored {
+		c.done.Restored++
+	}
+	c.more -= max(0, int64(len(out)-len(data)))
+	return out
+}
+
+func (c *copying) keep(name string, err *core.Error) {
+	e := *err
+	e.Message = core.Legible(name) + ": " + e.Message
+	c.done.Kept = append(c.done.Kept, &e)
+}
