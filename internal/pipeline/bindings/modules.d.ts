@@ -23,6 +23,7 @@ declare module "node:fs/promises" {
   export interface FileHandle {
     readLines(options?: Streaming): import("node:readline").Interface;
     createReadStream(options?: Streaming): ReadStream;
+    createWriteStream(options?: { encoding?: BufferEncoding; highWaterMark?: number }): import("node:fs").WriteStream;
     readFile(encoding: Text): Promise<string>;
     readFile(options?: Bytes): Promise<Buffer>;
     writeFile(data: Data, options?: Writing): Promise<void>;
@@ -54,9 +55,31 @@ declare module "node:fs" {
     setEncoding(encoding: BufferEncoding): this;
     on(event: "data" | "end" | "close" | "error" | (string & {}), listener: (...args: any[]) => void): this;
     once(event: string, listener: (...args: any[]) => void): this;
+    pipe<W extends { write(data: any): boolean; end(): any }>(to: W, options?: { end?: boolean }): W;
     destroy(): this;
     close(): void;
   }
+  /** Writes a file a part at a time. */
+  export interface WriteStream {
+    readonly path: PathLike;
+    readonly bytesWritten: number;
+    readonly writableLength: number;
+    readonly writable: boolean;
+    readonly writableEnded: boolean;
+    readonly writableFinished: boolean;
+    readonly destroyed: boolean;
+    /** False: wait for "drain" before writing more. */
+    write(data: Data, done?: (error?: Error | null) => void): boolean;
+    write(data: Data, encoding: BufferEncoding, done?: (error?: Error | null) => void): boolean;
+    end(done?: () => void): this;
+    end(data: Data, done?: () => void): this;
+    end(data: Data, encoding: BufferEncoding, done?: () => void): this;
+    on(event: "open" | "ready" | "drain" | "finish" | "close" | "error" | (string & {}), listener: (...args: any[]) => void): this;
+    once(event: string, listener: (...args: any[]) => void): this;
+    destroy(error?: Error): this;
+    close(done?: () => void): void;
+  }
+  export function createWriteStream(path: PathLike, options?: BufferEncoding | { flags?: "w" | "wx" | "a"; encoding?: BufferEncoding; highWaterMark?: number }): WriteStream;
   /** Goes through a large file a part at a time. */
   export function createReadStream(path: PathLike, options?: Streaming): ReadStream;
 

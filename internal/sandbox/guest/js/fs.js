@@ -239,6 +239,22 @@ fs.createReadStream = function createReadStream(path, options) {
 	const own = typeof options === 'string' ? { encoding: options } : options ?? {};
 	return new ReadStream(path, readParts(pathOf(path), own), own.encoding);
 };
+fs.createWriteStream = function createWriteStream(path, options) {
+	const { WriteStream } = require('streams');
+	const { flags = 'w', encoding = 'utf8', start, highWaterMark } = typeof options === 'string' ? { encoding: options } : options ?? {};
+	if (!/^(?:w|wx|a)$/.test(flags) || start !== undefined) {
+		throw new TypeError('fs.createWriteStream writes a whole file or appends to one: give flags w, wx or a, and no start');
+	}
+	const file = pathOf(path);
+	const encode = (data, other) => (typeof data === 'string' ? codec(other ?? encoding ?? 'utf8').encode(data) : Uint8Array.from(view(data)));
+	const begin = async () => {
+		if (flags === 'wx' && await promises.access(file).then(() => true, () => false)) {
+			throw failure('EEXIST', `EEXIST: ${file}: the file exists already`, file);
+		}
+		await promises.writeFile(file, '', { flag: flags === 'a' ? 'a' : 'w' });
+	};
+	return new WriteStream(path, begin(), (parts) => promises.appendFile(file, Buffer.concat(parts)), encode, highWaterMark);
+};
 promises.open = async function open(path, flags = 'r') {
 	if (/^r/.test(flags)) {
 		await promises.access(path);

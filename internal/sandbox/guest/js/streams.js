@@ -1,4 +1,4 @@
-// What reads a file in parts: streams, file handles and node:readline. Only parts of a
+// What reads or writes a file in parts: streams, file handles and node:readline. Only parts of a
 // file are in memory.
 'use strict';
 const { EventEmitter } = require('emitter').module;
@@ -65,11 +65,173 @@ class ReadStream extends EventEmitter {
 		}
 	}
 
+	// pipe writes all parts to a stream that is written, as fast as that takes them, and ends it. It returns that stream.
+	pipe(to, { end = true } = {}) {
+		if (!this.#flowing) {
+			this.#flowing = true;
+			Promise.resolve().then(() => this.#pour(to, end));
+		}
+		return to;
+	}
+
+	async #pour(to, end) {
+		try {
+			for await (const chunk of this) {
+				if (to.destroyed) {
+					return;
+				}
+				if (to.write(chunk) === false && !to.destroyed) {
+					await new Promise((go) => to.once('drain', go).once('close', go));
+				}
+			}
+		} catch (e) {
+			this.emit('error', e);
+			return;
+		}
+		if (end) {
+			to.end();
+		}
+		this.emit('end');
+		this.emit('close');
+	}
+
 	destroy() {
 		this.destroyed = true;
 		return this;
 	}
 	close() { this.destroy(); }
+}
+
+// WriteStream writes a file in parts. What is written while a call to the host is under way goes with the next call, so
+// that many small writes are few calls. A program that does not wait for drain holds what it writes in its own memory.
+class WriteStream extends EventEmitter {
+	#save;
+	#encode;
+	#highWaterMark;
+	#waiting = [];
+	#busy = true;
+	#ending = false;
+	#full = false;
+
+	// open is a promise that the file is there; save appends bytes to it.
+	constructor(path, open, save, encode, highWaterMark = 16 << 10) {
+		super();
+		this.path = path;
+		this.bytesWritten = 0;
+		this.writableLength = 0;
+		this.writable = true;
+		this.writableEnded = this.writableFinished = this.destroyed = false;
+		this.#save = save;
+		this.#encode = encode;
+		this.#highWaterMark = highWaterMark;
+		open.then(() => {
+			if (!this.destroyed) {
+				this.emit('open');
+				this.emit('ready');
+				this.#busy = false;
+				return this.#drain();
+			}
+		}).catch((e) => this.destroy(e));
+	}
+
+	write(data, encoding, done) {
+		const callback = typeof encoding === 'function' ? encoding : done;
+		const bytes = this.#encode(data, typeof encoding === 'string' ? encoding : undefined);
+		if (this.#ending || this.destroyed) {
+			const error = Object.assign(new Error(this.#ending ? 'write after end' : 'Cannot call write after a stream was destroyed'), { code: this.#ending ? 'ERR_STREAM_WRITE_AFTER_END' : 'ERR_STREAM_DESTROYED' });
+			Promise.resolve().then(() => { callback?.(error); this.destroy(error); });
+			return false;
+		}
+		this.#add(bytes, callback);
+		this.#full = this.writableLength >= this.#highWaterMark;
+		return !this.#full;
+	}
+
+	#add(bytes, callback) {
+		this.#waiting.push({ bytes, callback });
+		this.writableLength += bytes.length;
+		if (!this.#busy) {
+			this.#busy = true;
+			Promise.resolve().then(() => this.#drain()).catch((e) => this.destroy(e));
+		}
+	}
+
+	end(data, encoding, done) {
+		const callback = [data, encoding, done].find((argument) => typeof argument === 'function');
+		if (callback) {
+			this.once('finish', callback);
+		}
+		if (data !== undefined && data !== null && typeof data !== 'function') {
+			this.write(data, typeof encoding === 'string' ? encoding : undefined);
+		}
+		if (!this.#ending) {
+			this.#ending = this.writableEnded = true;
+			this.writable = false;
+			this.#add(this.#encode(''));
+		}
+		return this;
+	}
+
+	async #drain() {
+		this.#busy = true;
+		while (this.#waiting.length > 0 && !this.destroyed) {
+			const parts = this.#waiting;
+			this.#waiting = [];
+			const size = parts.reduce((sum, { bytes }) => sum + bytes.length, 0);
+			try {
+				if (size > 0) {
+					await this.#save(parts.map(({ bytes }) => bytes));
+				}
+			} catch (e) {
+				parts.forEach(({ callback }) => callback?.(e));
+				throw e;
+			}
+			this.bytesWritten += size;
+			this.writableLength -= size;
+			parts.forEach(({ callback }) => callback?.(null));
+			if (this.#full && this.writableLength < this.#highWaterMark) {
+				this.#full = false;
+				this.emit('drain');
+			}
+		}
+		this.#busy = false;
+		if (this.#ending && !this.destroyed && !this.writableFinished) {
+			this.writableFinished = true;
+			this.emit('finish');
+			this.#close();
+		}
+	}
+
+	#close() {
+		this.destroyed = true;
+		this.writable = false;
+		this.#waiting = [];
+		this.emit('close');
+	}
+
+	destroy(error) {
+		if (this.destroyed) {
+			return this;
+		}
+		this.destroyed = true;
+		Promise.resolve().then(() => {
+			try {
+				if (error) {
+					this.errored = error;
+					this.emit('error', error);
+				}
+			} finally {
+				this.#close();
+			}
+		});
+		return this;
+	}
+	close(done) {
+		if (done) {
+			this.once('close', done);
+		}
+		this.end();
+	}
 }
 
 // Lines goes through the lines of chunks. It answers without a promise where it can: a
@@ -175,6 +337,7 @@ class FileHandle {
 		this.#fs = fs;
 	}
 	createReadStream(options) { return this.#fs.createReadStream(this.#path, options); }
+	createWriteStream(options) { return this.#fs.createWriteStream(this.#path, { flags: 'a', ...options }); }
 	readLines(options) { return new Interface(this.createReadStream(options)); }
 	readFile(options) { return this.#fs.promises.readFile(this.#path, options); }
 	writeFile(data, options) { return this.#fs.promises.writeFile(this.#path, data, options); }
@@ -185,6 +348,7 @@ class FileHandle {
 }
 
 exports.ReadStream = ReadStream;
+exports.WriteStream = WriteStream;
 exports.FileHandle = FileHandle;
 exports.readline = {
 	createInterface: (options) => new Interface(options?.input ?? options),
