@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"time"
 
 	"retort/internal/auth"
@@ -98,15 +97,15 @@ func (c Config) tokens() (*parts, *auth.Book, error) {
 }
 
 func (p *parts) tokens() (*auth.Book, error) {
-	key, ok := p.key()
-	if !ok || p.config.Home == "" {
+	key := p.userDir().ApprovalsKey()
+	if key == "" || p.config.Home == "" {
 		return nil, core.Errorf(core.KindInvalidArguments, "retort.token", "tokens have no place: this user has no home directory, or nothing is kept").WithHint("set HOME, or name a folder with --home")
 	}
-	home, err := filepath.Abs(p.config.Home)
+	dir, err := p.dataDir().Abs()
 	if err != nil {
 		return nil, core.Errorf(core.KindInternal, "retort.token", "%w", err)
 	}
-	return auth.OpenBook(filepath.Join(home, "access", "tokens.json"), key), nil
+	return auth.OpenBook(dir.AccessTokens(), key), nil
 }
 
 func (p *parts) recordToken(t Token, how string) error {

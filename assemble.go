@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +27,7 @@ import (
 	"retort/internal/core"
 	"retort/internal/doctor"
 	"retort/internal/egress"
+	"retort/internal/home"
 	"retort/internal/mcp/client"
 	"retort/internal/mcp/client/oauth"
 	"retort/internal/pipeline"
@@ -55,7 +55,7 @@ import (
 type parts struct {
 	log       *slog.Logger
 	keys      string         // folder
-	home      string         // where is kept what is kept: that of the configuration, or one that goes with the engine
+	home      home.Dir       // where is kept what is kept: that of the configuration, or one that goes with the engine
 	config    *config.Config // as it was when the engine was opened
 	current   *replaceable   // what is in force of it and of later ones
 	pool      *client.Pool
@@ -155,14 +155,14 @@ func (p *parts) onClose(f func() error) { p.closers = append(p.closers, f) }
 
 // settle finds a home.
 func (p *parts) settle() error {
-	if p.home = p.config.Home; p.home != "" {
+	if p.home = p.dataDir(); p.home != "" {
 		return nil
 	}
 	dir, err := os.MkdirTemp("", "retort-")
 	if err != nil {
 		return core.Errorf(core.KindInternal, "retort.open", "%w", err)
 	}
-	p.home = dir
+	p.home = home.Dir(dir)
 	p.onClose(func() error { return os.RemoveAll(dir) })
 	return nil
 }
@@ -171,14 +171,14 @@ func (p *parts) settle() error {
 func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 	dir := ""
 	if p.config.Home != "" {
-		dir = filepath.Join(p.config.Home, "catalog")
+		dir = p.dataDir().Catalog()
 	}
 	settings := p.config.Settings
 	kept := catalog.Options{Dir: dir, Learn: settings.Results.Learn.Bool(), Changes: func(server string) core.Changes { return core.Changes(p.now().config.Settings.ChangesOf(server)) }}
 	if p.screen != nil {
 		kept.Sealed = p.screen.Sealed
 	}
-	if kept.Key, _ = p.key(); kept.Key == "" && dir != "" {
+	if kept.Key = p.userDir().ApprovalsKey(); kept.Key == "" && dir != "" {
 		p.log.Warn("what is trusted of tools is not kept: this user has no home directory")
 	}
 	if p.catalog, err = catalog.Open(kept); err != nil {
@@ -195,7 +195,7 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 		return err
 	}
 	changed := func(server string) { p.live.Changed(server) }
-	spool := client.Spool{Dir: filepath.Join(p.home, "spool"), Above: c.spoolAbove, Bytes: c.Limits.Or(settings.Limits()).Disk}
+	spool := client.Spool{Dir: p.home.Spool(), Above: c.spoolAbove, Bytes: c.Limits.Or(settings.Limits()).Disk}
 	identify := func(definition json.RawMessage) (name, pin string) {
 		return catalog.Identify(p.secrets.Mask(definition))
 	}
@@ -297,7 +297,7 @@ func (p *parts) isolate(guest []string, reserve Reserve) *process.Backend {
 	processes := process.New(process.Options{Command: guest, Compiles: true, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback], Network: p.proxied(), Interpreters: interpreters, Commands: p.commands, Once: reserve != ReserveMany, Lazy: reserve == ReserveNone})
 	// In the order of their strength. None but the first starts, writes or asks anything before
 	// somebody wants to know.
-	kernels := gvisor.New(gvisor.Options{Guest: guest, Runsc: settings.GVisor.Runsc, Dir: filepath.Join(p.home, "gvisor"), Limits: settings.Limits(), Interpreters: interpreters, Network: p.proxied(), Commands: p.commands})
+	kernels := gvisor.New(gvisor.Options{Guest: guest, Runsc: settings.GVisor.Runsc, Dir: p.home.GVisor(), Limits: settings.Limits(), Interpreters: interpreters, Network: p.proxied(), Commands: p.commands})
 	backends := []sandbox.Backend{processes, p.containers(guest, interpreters), kernels, p.machines(guest, interpreters)}
 	p.sandboxes = sandbox.NewChooser(string(settings.SandboxMode), backends...)
 	p.onClose(p.sandboxes.Close)
@@ -314,7 +314,7 @@ func (p *parts) containers(guest []string, interpreters []interpreter.Interprete
 	s := p.config.Settings
 	o := docker.Options{
 		Guest: guest, Host: s.Docker.Host, Runtime: s.Docker.Runtime, Strict: s.SecurityLevel == config.SecurityMaximum, Images: s.Docker.Images,
-		Dir: filepath.Join(p.home, "docker"), Limits: s.Limits(), Interpreters: interpreters, Network: p.proxied(), Commands: p.commands,
+		Dir: p.home.Docker(), Limits: s.Limits(), Interpreters: interpreters, Network: p.proxied(), Commands: p.commands,
 	}
 	if s.Docker.Guest != "" {
 		o.Guest = []string{s.Docker.Guest, guestArgument}
@@ -341,16 +341,15 @@ const compilerMemory = 1 << 30
 func (p *parts) join(c Config, g *check.Gate) error {
 	p.onClose(g.Close)
 	limits := c.Limits.Or(p.config.Settings.Limits())
-	home := p.home
 	everybody := p.policy.For("")
-	searcher, err := search.New(visible{p.live, everybody}, p.embeddings(home))
+	searcher, err := search.New(visible{p.live, everybody}, p.embeddings())
 	if err != nil {
 		return err
 	}
 	forget := p.catalog.OnChange(func(*core.Toolset) { searcher.Warm() })
 	p.onClose(searcher.Close)
 	p.onClose(func() error { forget(); return nil })
-	approvals, err := p.approvals(home)
+	approvals, err := p.approvals()
 	if err != nil {
 		return err
 	}
@@ -358,7 +357,7 @@ func (p *parts) join(c Config, g *check.Gate) error {
 		return err
 	}
 	scanner := sanitize.New()
-	files, states := kept(home, limits.Disk)
+	files, states := kept(p.home, limits.Disk)
 	p.warm = warming(g, c.Reserve)
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool, p.cache()), Policy: everybody,
@@ -367,7 +366,7 @@ func (p *parts) join(c Config, g *check.Gate) error {
 		Skills: p.skills(), Prose: func(text string) (string, []string) { return cleaned(scanner, text) },
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel], Least: floors[p.config.Settings.SandboxFloor]},
 		Wrapper: p.wrapper(), Stub: p.stub(),
-		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
+		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(p.home.Pending())),
 	}
 	p.pipeline.Memory = p.memory
 	if p.config.Settings.Workspace.RealValues.Bool() {
@@ -392,7 +391,7 @@ func (p *parts) join(c Config, g *check.Gate) error {
 	p.lines()
 	p.sweeps()
 	if p.config.Home != "" {
-		p.attend(filepath.Join(home, "approvals"))
+		p.attend(p.home.Approvals())
 	}
 	return nil
 }
@@ -414,15 +413,15 @@ func warming(g *check.Gate, reserve Reserve) func(core.Language) {
 
 // skills are those of the project, which count first, and the user's.
 func (p *parts) skills() *skills.Store {
-	own, _ := p.ownFile("skills")
+	own := p.userDir().Skills()
 	if p.config.Home == "" {
 		return skills.New(p.templates)
 	}
-	home := filepath.Join(p.config.Home, "skills")
-	if home == own {
+	project := p.dataDir().Skills()
+	if project == own {
 		return skills.New(p.templates, skills.Place{Origin: skills.User, Dir: own})
 	}
-	return skills.New(p.templates, skills.Place{Origin: skills.Project, Dir: home}, skills.Place{Origin: skills.User, Dir: own})
+	return skills.New(p.templates, skills.Place{Origin: skills.Project, Dir: project}, skills.Place{Origin: skills.User, Dir: own})
 }
 
 // cleaned is a text as a model may see it, and why it is not as it was.
@@ -437,14 +436,14 @@ func cleaned(s *sanitize.Scanner, text string) (string, []string) {
 	return clean, reasons
 }
 
-// approvals say about what a person is asked. What is approved for always is kept in
-// home, and its key beside the user's own data.
-func (p *parts) approvals(home string) (pipeline.Approvals, error) {
+// approvals says about what a person is asked. What is approved for always is kept in
+// the data directory, and its key beside the user's own data.
+func (p *parts) approvals() (pipeline.Approvals, error) {
 	s := p.config.Settings.Approval
 	version := p.policy.For("").Version()
 	var kept approval.Rules
-	if key, ok := p.key(); ok && p.config.Home != "" {
-		kept = approval.OpenKept(filepath.Join(home, "approvals", "always.json"), key, version)
+	if key := p.userDir().ApprovalsKey(); key != "" && p.config.Home != "" {
+		kept = approval.OpenKept(p.home.ApprovalRules(), key, version)
 	}
 	table := approval.New(s.Timeout, trusting{kept, p.catalog})
 	bounds := approval.Bounds{Questions: s.Questions, Declined: s.Declined}
@@ -460,21 +459,11 @@ func (p *parts) approvals(home string) (pipeline.Approvals, error) {
 	return pipeline.Approvals{Table: table, Bounds: bounds.Complete(), Wait: s.Wait}, nil
 }
 
-// key is the file of the key with which is sealed what a person has decided. It lies
-// beside the user's own data, where servers for the files of a project do not write.
-func (p *parts) key() (string, bool) { return p.ownFile("approvals.key") }
+// userDir returns the directory of the user's keys; "" if it is not known.
+func (p *parts) userDir() home.User { return home.UserDir(p.keys) }
 
-// ownFile is a file beside the user's own data; false if it is not known where that is.
-func (p *parts) ownFile(name string) (string, bool) {
-	if p.keys != "" {
-		return filepath.Join(p.keys, name), true
-	}
-	userHome, err := os.UserHomeDir()
-	if err != nil || userHome == "" {
-		return "", false
-	}
-	return filepath.Join(userHome, ".local", "share", "retort", name), true
-}
+// dataDir returns the data directory of the configuration; "" if nothing is kept.
+func (p *parts) dataDir() home.Dir { return home.Dir(p.config.Home) }
 
 // trusting are rules by which a yes for always to a tool that has changed trusts its
 // definition, too.
@@ -541,12 +530,12 @@ func policyVersion(r policy.Rules, s config.Settings) string {
 
 // embeddings says how searches are helped by vectors, if the settings name an
 // endpoint that makes them.
-func (p *parts) embeddings(home string) search.Options {
+func (p *parts) embeddings() search.Options {
 	e := p.config.Settings.Search.Embeddings
 	if e.URL == "" {
 		return search.Options{}
 	}
-	return search.Options{Embedder: search.NewEndpoint(e.URL, e.Model, e.APIKey), Dir: filepath.Join(home, "catalog", "vectors")}
+	return search.Options{Embedder: search.NewEndpoint(e.URL, e.Model, e.APIKey), Dir: p.home.Vectors()}
 }
 
 // commandLines are how the engine starts the other roles of the binary.

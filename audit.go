@@ -23,23 +23,19 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// recordAt is where the record of a home is.
-func recordAt(home string) string { return filepath.Join(home, "audit") }
-
 // masterKeys read the person's key, with which the keys of personal values and of bodies of
 // the record are wrapped.
 func (p *parts) masterKeys() vault.Keys {
 	s := p.config.Settings.PII
-	own, _ := p.ownFile("vault.key")
-	return vault.Keys{Variable: s.Key.Variable, Age: s.Key.Age, Identity: s.Key.Identity, File: own}
+	return vault.Keys{Variable: s.Key.Variable, Age: s.Key.Age, Identity: s.Key.Identity, File: p.userDir().VaultKey()}
 }
 
 func (p *parts) auditKeys() audit.Keys {
 	return audit.Keys{
 		Bodies: sync.OnceValues(p.keyed("vault.key", p.masterKeys().Read)),
 		Codes: sync.OnceValues(p.keyed("audit.key", func() ([]byte, error) {
-			file, ok := p.ownFile("audit.key")
-			if !ok {
+			file := p.userDir().AuditKey()
+			if file == "" {
 				return nil, core.Errorf(core.KindInternal, "retort.audit", "the record has no key: this user has no home directory").WithHint("set HOME, or auditLogging: false")
 			}
 			return seal.Key(file)
@@ -99,7 +95,7 @@ func (p *parts) recordOptions() audit.Options {
 func (p *parts) open(ctx context.Context, o audit.Options, left bool, hold func(close func() error)) (*audit.Log, error) {
 	where := p.config.Settings.Audit.Store
 	if where == "" {
-		where = recordAt(p.config.Home) + string(filepath.Separator)
+		where = p.dataDir().Audit() + string(filepath.Separator)
 	}
 	owner, err := o.Keys.Owner()
 	if err != nil {

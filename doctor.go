@@ -18,6 +18,7 @@ import (
 	"retort/internal/catalog"
 	"retort/internal/core"
 	"retort/internal/doctor"
+	"retort/internal/home"
 	"retort/internal/mcp/client"
 	"retort/internal/pipeline/approval"
 	"retort/internal/privacy/secrets"
@@ -250,21 +251,21 @@ func Examine(ctx context.Context, c Config, fix bool) ([]doctor.Check, error) {
 }
 
 func (p *parts) examine(ctx context.Context, fix bool) []doctor.Check {
-	home := p.config.Home
-	if home == "" {
+	data := p.dataDir()
+	if data == "" {
 		return append(doctor.Files(), doctor.Check{Name: "home", Level: doctor.OK, Words: "nothing is kept"})
 	}
-	checks := append(doctor.Files(), doctor.Folder("home", home, fix)...)
-	if own, ok := p.ownFile(""); ok {
+	checks := append(doctor.Files(), doctor.Folder("home", string(data), fix)...)
+	if own := string(p.userDir()); own != "" {
 		checks = append(append(checks, doctor.Folder("keys", own, fix)...), doctor.Keys("keys", own, fix)...)
 	}
-	checks = append(checks, p.keyPlace(), sizes(home))
-	if engines := running(home); engines != "" {
+	checks = append(checks, p.keyPlace(), sizes(data))
+	if engines := running(data); engines != "" {
 		checks = append(checks, doctor.Check{Name: "engines", Level: doctor.OK, Words: engines})
 	}
-	checks = append(checks, brokenCache(home, fix)...)
+	checks = append(checks, brokenCache(data, fix)...)
 	if fix {
-		checks = append(checks, swept(home)...)
+		checks = append(checks, swept(data)...)
 	}
 	return append(checks, p.recordChecks(ctx)...)
 }
@@ -278,11 +279,11 @@ func (p *parts) keyPlace() doctor.Check {
 	return doctor.Check{Name: "key", Level: doctor.OK, Words: fmt.Sprintf("in the file %s, since the keyring cannot be used: %v", where, keyring)}
 }
 
-func sizes(home string) doctor.Check {
+func sizes(data home.Dir) doctor.Check {
 	var parts []string
-	for _, part := range []string{"audit", "workspace", "vault", "catalog"} {
-		if n := doctor.Size(filepath.Join(home, part)); n > 0 {
-			parts = append(parts, part+" "+doctor.Bytes(n))
+	for _, dir := range []string{data.Audit(), data.Workspace(), data.Vault(), data.Catalog()} {
+		if n := doctor.Size(dir); n > 0 {
+			parts = append(parts, filepath.Base(dir)+" "+doctor.Bytes(n))
 		}
 	}
 	if parts == nil {
@@ -292,8 +293,8 @@ func sizes(home string) doctor.Check {
 }
 
 // running says which engines write the record of a home.
-func running(home string) string {
-	files, _ := sqlstore.Files(recordAt(home))
+func running(data home.Dir) string {
+	files, _ := sqlstore.Files(data.Audit())
 	var pids []string
 	for _, f := range files {
 		lock := f + ".lock"
@@ -317,8 +318,8 @@ func running(home string) string {
 
 // brokenCache finds kept definitions that cannot be read. Nothing is lost with them: what is
 // trusted of tools is elsewhere.
-func brokenCache(home string, fix bool) (checks []doctor.Check) {
-	for _, file := range catalog.Broken(filepath.Join(home, "catalog")) {
+func brokenCache(data home.Dir, fix bool) (checks []doctor.Check) {
+	for _, file := range catalog.Broken(data.Catalog()) {
 		c := doctor.Check{Name: "catalog", Level: doctor.Warning, Words: file + " cannot be read, so its tools are not known before their server is up", Mend: "retort doctor --fix"}
 		if fix && os.Remove(file) == nil {
 			c.Level, c.Words, c.Mend = doctor.Mended, file+" could not be read; it is written anew when its server is listed", ""
@@ -329,8 +330,8 @@ func brokenCache(home string, fix bool) (checks []doctor.Check) {
 }
 
 // swept removes what engines left that have died.
-func swept(home string) (checks []doctor.Check) {
-	if n := approval.Sweep(filepath.Join(home, "approvals")); n > 0 {
+func swept(data home.Dir) (checks []doctor.Check) {
+	if n := approval.Sweep(data.Approvals()); n > 0 {
 		checks = append(checks, doctor.Check{Name: "sockets", Level: doctor.Mended, Words: fmt.Sprintf("removed %d of engines that have ended", n)})
 	}
 	return checks
@@ -340,7 +341,7 @@ func swept(home string) (checks []doctor.Check) {
 func (p *parts) recordChecks(ctx context.Context) []doctor.Check {
 	now := time.Now()
 	database := p.config.Settings.Audit.Store != ""
-	if _, err := os.Stat(recordAt(p.config.Home)); !p.config.Settings.AuditLogging.Bool() || errors.Is(err, fs.ErrNotExist) && !database {
+	if _, err := os.Stat(p.dataDir().Audit()); !p.config.Settings.AuditLogging.Bool() || errors.Is(err, fs.ErrNotExist) && !database {
 		return []doctor.Check{doctor.Clock(now, 0)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)

@@ -25,8 +25,8 @@ type (
 
 // authorizes gives servers behind HTTP their logins: those whose headers have no credentials, and that have none yet.
 func (p *parts) authorizes(f *inForce) {
-	dir, ok := p.ownFile("logins")
-	if !ok {
+	dir := p.userDir().Logins()
+	if dir == "" {
 		return
 	}
 	if p.logins == nil {

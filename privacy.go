@@ -3,7 +3,6 @@ package retort
 import (
 	"cmp"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 
@@ -55,7 +54,7 @@ func (p *parts) privacy() *redact.Screen {
 func (p *parts) vault() *vault.Store {
 	s, dir := p.config.Settings.PII, ""
 	if p.config.Home != "" {
-		dir = filepath.Join(p.config.Home, "vault")
+		dir = p.dataDir().Vault()
 	}
 	return vault.Open(dir, p.keyed("vault.key", p.masterKeys().Read), s.Expiry)
 }
@@ -111,8 +110,8 @@ func Erase(c Config, what Erasure) (Erased, error) {
 func (p *parts) erase(what Erasure) (out Erased, err error) {
 	store := p.vault()
 	defer store.Close()
-	if home := p.config.Home; home != "" {
-		if err := os.RemoveAll(answers(home)); err != nil { // answers that are kept have values, too
+	if data := p.dataDir(); data != "" {
+		if err := os.RemoveAll(data.Cache()); err != nil { // answers that are kept have values, too
 			return out, core.Errorf(core.KindInternal, "retort.erase", "the kept answers of tools could not be erased: %w", err)
 		}
 	}
@@ -141,12 +140,12 @@ func (p *parts) eraseCopies() error {
 	if p.config.Home == "" {
 		return nil
 	}
-	files, _ := kept(p.config.Home, 0)
+	files, _ := kept(p.dataDir(), 0)
 	return files.EraseCopies()
 }
 
 func (p *parts) eraseSession(store *vault.Store, principal, session string) (out Erased, err error) {
-	files, states := kept(p.config.Home, 0)
+	files, states := kept(p.dataDir(), 0)
 	own := session
 	if principal != "" {
 		own = redact.SessionName(principal, session)

@@ -10,6 +10,7 @@ import (
 	"retort/internal/audit/sqlstore"
 	"retort/internal/config"
 	"retort/internal/core"
+	"retort/internal/home"
 	"retort/internal/recommend"
 )
 
@@ -55,7 +56,7 @@ func Recommend(ctx context.Context, c Config, from time.Time) (Recommendations, 
 		out.Entries++
 		t.Add(&e)
 	}
-	list, refused := recommend.Load(registryFile(p.config))
+	list, refused := recommend.Load(p.dataDir().Registry())
 	if refused != nil {
 		out.Warnings = append(out.Warnings, refused.Message)
 	}
@@ -82,15 +83,13 @@ func UpdateRegistry(ctx context.Context, c Config) (int, error) {
 	}
 	list, refused := recommend.Fetch(ctx, address)
 	if refused == nil {
-		refused = list.Save(registryFile(loaded))
+		refused = list.Save(home.Dir(loaded.Home).Registry())
 	}
 	if refused != nil {
 		return 0, refused
 	}
 	return len(list.Servers), nil
 }
-
-func registryFile(c *config.Config) string { return filepath.Join(c.Home, "registry.json") }
 
 // enabled are the servers that can be called.
 func enabled(c *config.Config) (names []string) {

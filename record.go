@@ -6,7 +6,6 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -119,14 +118,14 @@ func (c Config) record(ctx context.Context, o sqlstore.Options) (*keptRecord, er
 // that cannot be opened are left out, which everything that reads says.
 func (p *parts) recorded(ctx context.Context, o sqlstore.Options) (*keptRecord, error) {
 	k := &keptRecord{Record: audit.Record{
-		Archives: p.archives(), Checkpoints: p.checkpoints(), Home: p.config.Home,
+		Archives: p.dataDir().AuditArchives(), Checkpoints: p.checkpoints(), Home: p.config.Home,
 		Keys: audit.Keys{Bodies: p.masterKeys().Read, Codes: p.readCodes},
 	}}
 	where, open := []string{p.config.Settings.Audit.Store}, sqlstore.Open
 	if where[0] == "" {
 		var err error
 		open = sqlstore.OpenFile
-		if where, err = sqlstore.Files(recordAt(p.config.Home)); err != nil {
+		if where, err = sqlstore.Files(p.dataDir().Audit()); err != nil {
 			return nil, core.Errorf(core.KindInternal, "retort.record", "%w", err)
 		}
 	}
@@ -147,8 +146,8 @@ func (p *parts) recorded(ctx context.Context, o sqlstore.Options) (*keptRecord, 
 
 // readCodes is the key of codes, if there is one: who only looks makes none.
 func (p *parts) readCodes() ([]byte, error) {
-	file, ok := p.ownFile("audit.key")
-	if !ok {
+	file := p.userDir().AuditKey()
+	if file == "" {
 		return nil, errors.New("this user has no home directory")
 	}
 	return seal.ReadKey(file)
@@ -156,20 +155,15 @@ func (p *parts) readCodes() ([]byte, error) {
 
 // checkpoints is the folder of checkpoints.
 func (p *parts) checkpoints() string {
-	if dir, ok := p.ownFile("checkpoints"); ok {
-		return dir
-	}
-	return filepath.Join(recordAt(p.config.Home), "checkpoints")
+	return cmp.Or(p.userDir().Checkpoints(), p.dataDir().AuditCheckpoints())
 }
-
-func (p *parts) archives() string { return filepath.Join(recordAt(p.config.Home), "archive") }
 
 // retains closes what engines that have died left open, and moves old entries away, as the
 // settings say: of all chains that nobody else writes. It does so in the background.
 func (p *parts) retains() {
 	const first, again = time.Minute, time.Hour
 	s := p.config.Settings.Audit
-	policy := audit.Policy{Dir: p.archives(), Keep: s.Keep, Size: s.Size, Archives: s.Archives}
+	policy := audit.Policy{Dir: p.dataDir().AuditArchives(), Keep: s.Keep, Size: s.Size, Archives: s.Archives}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -219,7 +213,7 @@ func (p *parts) left(ctx context.Context, do func(*audit.Log)) {
 
 // others are the files of a home's record, for reading; that of this engine is among them.
 func (p *parts) others(ctx context.Context) (all []audit.Store) {
-	files, err := sqlstore.Files(recordAt(p.config.Home))
+	files, err := sqlstore.Files(p.dataDir().Audit())
 	if err != nil || p.config.Settings.Audit.Store != "" {
 		return nil // a database has them all
 	}
@@ -237,7 +231,7 @@ func (p *parts) eraseRecord(what Erasure) (int, error) {
 	if p.config.Home == "" {
 		return 0, nil
 	}
-	if _, err := os.Stat(recordAt(p.config.Home)); err != nil && p.config.Settings.Audit.Store == "" {
+	if _, err := os.Stat(p.dataDir().Audit()); err != nil && p.config.Settings.Audit.Store == "" {
 		return 0, nil
 	}
 	ctx := context.Background()

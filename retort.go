@@ -11,7 +11,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -21,6 +20,7 @@ import (
 	"retort/internal/base/reaper"
 	"retort/internal/config"
 	"retort/internal/core"
+	"retort/internal/home"
 	"retort/internal/mcp/client"
 	"retort/internal/mcp/server"
 	"retort/internal/pipeline"
@@ -169,23 +169,23 @@ const (
 	compilerArgument = "compiler"
 )
 
-// home is where an engine of this configuration keeps what it keeps.
-func (c Config) home() (string, error) {
+// dataDir returns the data directory of an engine of this configuration.
+func (c Config) dataDir() (home.Dir, error) {
 	loaded, err := c.load()
 	if err != nil {
 		return "", err
 	}
-	return loaded.Home, nil
+	return home.Dir(loaded.Home), nil
 }
 
 // Pending lists what waits for a person in all engines of this configuration that
 // run on this machine.
 func Pending(c Config) ([]approval.Found, error) {
-	home, err := c.home()
+	data, err := c.dataDir()
 	if err != nil {
 		return nil, err
 	}
-	return approval.Find(filepath.Join(home, "approvals"))
+	return approval.Find(data.Approvals())
 }
 
 // Engine runs programs against MCP servers. It is safe for concurrent use.

@@ -48,7 +48,7 @@ func (p *parts) register(f *inForce) {
 	if name := s.PII.Key.Variable; name != "" {
 		p.secrets.Add(secrets.Secret{Label: "retort " + name, Value: os.Getenv(name)})
 	}
-	if file, ok := p.key(); ok {
+	if file := p.userDir().ApprovalsKey(); file != "" {
 		if key, err := seal.ReadKey(file); err == nil {
 			p.secrets.Add(secrets.Secret{Label: "retort approvals.key", Value: string(key)})
 		}

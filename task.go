@@ -106,7 +106,7 @@ func (e *Engine) modelOf(ctx context.Context) model.Model {
 func (p *parts) words() error {
 	dir := ""
 	if p.config.Home != "" {
-		dir = filepath.Join(p.config.Home, "templates")
+		dir = p.dataDir().Templates()
 	}
 	var refused *core.Error
 	if p.templates, refused = templates.Open(dir); refused != nil {

@@ -4,17 +4,15 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"retort/internal/base/deadline"
 	"retort/internal/core"
+	"retort/internal/home"
 	"retort/internal/jobs"
 	"retort/internal/mcp/server"
 	"retort/internal/privacy/secrets"
@@ -84,11 +82,11 @@ func (p *parts) recorder() func(core.Event, bool) *core.Error {
 	return p.audit.Record
 }
 
-// queue opens the queue of a home.
-func (p *parts) queue(home string, record func(core.Event, bool) *core.Error) (*jobs.Queue, error) {
+// queue opens the queue of a data directory.
+func (p *parts) queue(data home.Dir, record func(core.Event, bool) *core.Error) (*jobs.Queue, error) {
 	s := p.config.Settings
 	o := jobs.Options{
-		Dir: filepath.Join(home, "queue"), Key: p.masterKeys().Read, Slots: s.MaxTasks, Waiting: s.Tasks.Waiting, Keep: s.Tasks.Keep,
+		Dir: data.Queue(), Key: p.masterKeys().Read, Slots: s.MaxTasks, Waiting: s.Tasks.Waiting, Keep: s.Tasks.Keep,
 		Record: record, Lost: p.lostTask, Log: p.log,
 	}
 	if p.config.Home == "" { // it goes with the engine
@@ -97,12 +95,11 @@ func (p *parts) queue(home string, record func(core.Event, bool) *core.Error) (*
 		o.Key = func() ([]byte, error) { return key, nil }
 		return jobs.Open(o)
 	}
-	home, err := filepath.Abs(home)
+	data, err := data.Abs()
 	if err != nil {
 		return nil, core.Errorf(core.KindInternal, "retort.tasks", "%w", err)
 	}
-	sum := sha256.Sum256([]byte(home))
-	o.Marks, _ = p.ownFile(filepath.Join("begun", hex.EncodeToString(sum[:8])))
+	o.Marks = p.userDir().JobMarks(data)
 	return jobs.Open(o)
 }
 
@@ -380,7 +377,7 @@ func (c Config) tasks() (*jobs.Queue, error) {
 		return nil, core.Errorf(core.KindInvalidArguments, "retort.tasks", "nothing is kept without a home, and so there is no queue").WithHint("name a folder with --home")
 	}
 	p.log = hushed(c.Log, &secrets.Masker{})
-	return p.queue(p.config.Home, func(e core.Event, _ bool) *core.Error { return core.AsError(p.recordAlone(e)) })
+	return p.queue(p.dataDir(), func(e core.Event, _ bool) *core.Error { return core.AsError(p.recordAlone(e)) })
 }
 
 // ListTasks lists the tasks of all principals, for whoever sits at the machine.
@@ -436,11 +433,11 @@ func (p *parts) eraseTasks(what Erasure, mentions func([]byte) bool) error {
 	if p.config.Home == "" {
 		return nil
 	}
-	if _, err := os.Stat(filepath.Join(p.config.Home, "queue")); err != nil {
+	if _, err := os.Stat(p.dataDir().Queue()); err != nil {
 		return nil
 	}
 	p.log = hushed(nil, &secrets.Masker{})
-	q, err := p.queue(p.config.Home, nil)
+	q, err := p.queue(p.dataDir(), nil)
 	if err != nil {
 		return err
 	}

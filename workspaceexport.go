@@ -37,7 +37,7 @@ func ExportWorkspace(c Config, session, glob, dir string) (out WorkspaceExport, 
 	if err != nil {
 		return out, err
 	}
-	files, _ := kept(p.config.Home, 0)
+	files, _ := kept(p.dataDir(), 0)
 	w, err := files.Open(sessionOf(session))
 	if err != nil {
 		return out, err

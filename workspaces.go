@@ -2,12 +2,12 @@ package retort
 
 import (
 	"path"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"retort/internal/config"
 	"retort/internal/core"
+	"retort/internal/home"
 	"retort/internal/pipeline/relay"
 	"retort/internal/workspace"
 )
@@ -18,9 +18,9 @@ type (
 	WorkspaceSwept = workspace.Swept // what was removed
 )
 
-// kept are the files and states of all sessions under a home.
-func kept(home string, quota int64) (*workspace.Store, *workspace.States) {
-	return workspace.NewStore(filepath.Join(home, "workspace"), quota).WithCopies(filepath.Join(home, "realvalues")), workspace.NewStates(filepath.Join(home, "state"))
+// kept returns the files and states of all sessions in a data directory.
+func kept(data home.Dir, quota int64) (*workspace.Store, *workspace.States) {
+	return workspace.NewStore(data.Workspace(), quota).WithCopies(data.RealValues()), workspace.NewStates(data.State())
 }
 
 func retention(s config.Settings) workspace.Retention {
@@ -45,21 +45,21 @@ func (p *parts) sweeps() {
 
 // Workspaces are the sessions that have files, the last used first.
 func Workspaces(c Config) ([]WorkspaceUse, error) {
-	home, err := c.home()
+	data, err := c.dataDir()
 	if err != nil {
 		return nil, err
 	}
-	files, _ := kept(home, 0)
+	files, _ := kept(data, 0)
 	return files.Uses(), nil
 }
 
 // WorkspaceFiles are the files of a session, for a person: names are shown as they are.
 func WorkspaceFiles(c Config, session, glob string) (FileList, error) {
-	home, err := c.home()
+	data, err := c.dataDir()
 	if err != nil {
 		return FileList{}, err
 	}
-	files, _ := kept(home, 0)
+	files, _ := kept(data, 0)
 	w, err := files.Open(sessionOf(session))
 	if err != nil {
 		return FileList{}, err
@@ -78,7 +78,7 @@ func SweepWorkspaces(c Config, dry bool) (WorkspaceSwept, error) {
 	if err != nil {
 		return WorkspaceSwept{}, err
 	}
-	files, states := kept(loaded.Home, 0)
+	files, states := kept(home.Dir(loaded.Home), 0)
 	return files.Sweep(states, retention(loaded.Settings), time.Now(), dry)
 }
 
@@ -91,7 +91,5 @@ func (p *parts) cache() *relay.Cache {
 	listed := func(t *core.Tool) bool {
 		return slices.ContainsFunc(s.Tools, func(pattern string) bool { ok, _ := path.Match(pattern, t.Server+"."+t.Name); return ok })
 	}
-	return relay.NewCache(workspace.NewAnswers(answers(p.config.Home), s.TTL, s.Size), listed)
+	return relay.NewCache(workspace.NewAnswers(p.dataDir().Cache(), s.TTL, s.Size), listed)
 }
-
-func answers(home string) string { return filepath.Join(home, "cache") }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"retort"
 	"retort/internal/agent/templates"
 	"retort/internal/core"
+	"retort/internal/home"
 )
 
 // askFlags holds the flags of retort ask.
@@ -144,10 +146,7 @@ func (a *app) templates() *cobra.Command {
 	eject := &cobra.Command{
 		Use: "eject [DIR]", Short: "Write the built-in templates, to be changed", Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir := filepath.Join(a.home, "templates")
-			if a.home == "" {
-				dir = filepath.Join(".retort", "templates")
-			}
+			dir := home.Dir(cmp.Or(a.home, ".retort")).Templates()
 			if len(args) == 1 {
 				dir = args[0]
 			}

@@ -11,6 +11,7 @@ import (
 
 	"retort/internal/base/seal"
 	"retort/internal/core"
+	"retort/internal/home"
 )
 
 // State describes what becomes of a server.
@@ -97,7 +98,7 @@ func Import(e Environment, o ImportOptions) (*Imported, error) {
 			}
 		}
 	}
-	unlock, err := lock(o.Home, o.DryRun)
+	unlock, err := lock(home.Dir(o.Home), o.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -142,11 +143,11 @@ func scopeOf(project bool) Scope {
 }
 
 // lock keeps a second import or install waiting.
-func lock(home string, dry bool) (func(), error) {
+func lock(data home.Dir, dry bool) (func(), error) {
 	if dry {
 		return func() {}, nil
 	}
-	dir := filepath.Join(home, "clients")
+	dir := data.Clients()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fileError(dir, err)
 	}

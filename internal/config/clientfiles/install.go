@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"retort/internal/core"
+	"retort/internal/home"
 )
 
 // InstallOptions describes how Retort is put into a client.
@@ -65,7 +66,7 @@ type installing struct {
 // cannot be taken over stays. Nothing is lost if it is killed: our file is written
 // first, then the journal, then the client's file.
 func Install(e Environment, o InstallOptions) (*Installed, error) {
-	unlock, err := lock(o.Home, o.DryRun)
+	unlock, err := lock(home.Dir(o.Home), o.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func Install(e Environment, o InstallOptions) (*Installed, error) {
 		in.result.Diff = diff(in.file.path, in.masked(in.file.src, moved), in.masked(src, moved))
 		return in.result, nil
 	}
-	j, err := openJournal(o.Home, in.client.Name, in.file.target)
+	j, err := openJournal(home.Dir(o.Home), in.client.Name, in.file.target)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +279,7 @@ func (in *installing) masked(src []byte, servers []Server) []byte {
 // the install, it is what it was before, byte for byte; else what was removed is put
 // back where its name is free.
 func Uninstall(e Environment, o InstallOptions) (*Installed, error) {
-	unlock, err := lock(o.Home, o.DryRun)
+	unlock, err := lock(home.Dir(o.Home), o.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +288,7 @@ func Uninstall(e Environment, o InstallOptions) (*Installed, error) {
 	if err != nil {
 		return nil, err
 	}
-	j, err := openJournal(o.Home, in.client.Name, in.file.target)
+	j, err := openJournal(home.Dir(o.Home), in.client.Name, in.file.target)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"retort/internal/base/seal"
 	"retort/internal/core"
+	"retort/internal/home"
 )
 
 // journal describes what install has done to one file, oldest first. It is on disk before the file is written; by the
@@ -44,8 +45,8 @@ type removal struct {
 }
 
 // openJournal reads what is known of a file; no steps if nothing is.
-func openJournal(home, client, target string) (*journal, error) {
-	path := filepath.Join(home, "clients", client+"-"+hash([]byte(target))[:16])
+func openJournal(data home.Dir, client, target string) (*journal, error) {
+	path := filepath.Join(data.Clients(), client+"-"+hash([]byte(target))[:16])
 	j := &journal{Client: client, File: target, path: path}
 	text, err := readBounded(path + ".json")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"retort/internal/core"
+	"retort/internal/home"
 	"retort/internal/sandbox"
 	"retort/internal/sandbox/runtimes"
 	"retort/internal/sandbox/vm"
@@ -17,7 +18,7 @@ import (
 // resumed for it and in one that waits, a thousand calls, and memory. Its machines are made for the measurement and
 // removed.
 func (b *bench) vm(ctx context.Context) error {
-	kernel, err := vm.Kernel(vm.Dir(b.home))
+	kernel, err := vm.Kernel(home.Dir(b.home).Machines())
 	if err != nil {
 		b.Progress("no machine was prepared: retort vm setup")
 		return nil

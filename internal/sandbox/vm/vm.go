@@ -51,16 +51,7 @@ type Options struct {
 	Network *interpreter.Network
 }
 
-// Dir returns the folder for saved machines that all engines of this user share. It is among the user's caches or, if
-// there are none, in home.
-func Dir(home string) string {
-	if caches, err := os.UserCacheDir(); err == nil {
-		return filepath.Join(caches, "retort", "machines")
-	}
-	return filepath.Join(home, "machines")
-}
-
-// chosenFile, in Dir, records which kernel Setup has chosen.
+// chosenFile, in Options.Dir, records which kernel Setup has chosen.
 const chosenFile = "setup.json"
 
 // chosen records the choice of Setup for backends.

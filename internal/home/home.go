@@ -1,0 +1,161 @@
+// Package home says where Retort keeps its files. Every path below the data
+// directory, and every path beside the user's keys, is a method here, so that
+// no other package spells such a name.
+package home
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+)
+
+// Dir is a data directory: that of a project, that of a user, or one that is
+// removed with its engine. Its methods only join names; they create nothing.
+// The methods of an empty Dir return paths relative to the working directory,
+// so callers that may keep nothing check for "" first.
+type Dir string
+
+func (d Dir) join(names ...string) string {
+	return filepath.Join(append([]string{string(d)}, names...)...)
+}
+
+// Abs returns d as an absolute path.
+func (d Dir) Abs() (Dir, error) {
+	abs, err := filepath.Abs(string(d))
+	return Dir(abs), err
+}
+
+// Audit returns the directory of the audit log.
+func (d Dir) Audit() string { return d.join("audit") }
+
+// AuditArchives returns the directory of the entries that were moved out of
+// the audit log because of their age or its size.
+func (d Dir) AuditArchives() string { return d.join("audit", "archive") }
+
+// AuditCheckpoints returns the directory of the audit log's checkpoints for a
+// user without a directory of their own. Usually they are in User.Checkpoints,
+// away from the entries whose end they prove.
+func (d Dir) AuditCheckpoints() string { return d.join("audit", "checkpoints") }
+
+// Approvals returns the directory of the sockets at which engines take
+// decisions from the command line.
+func (d Dir) Approvals() string { return d.join("approvals") }
+
+// ApprovalRules returns the file of the approvals that were given for always.
+func (d Dir) ApprovalRules() string { return d.join("approvals", "always.json") }
+
+// Pending returns the directory of the executions that wait for a person.
+func (d Dir) Pending() string { return d.join("pending") }
+
+// AccessTokens returns the file of the tokens with which clients call over HTTP.
+func (d Dir) AccessTokens() string { return d.join("access", "tokens.json") }
+
+// Cache returns the directory of the kept answers of tools.
+func (d Dir) Cache() string { return d.join("cache") }
+
+// Catalog returns the directory of the definitions of tools.
+func (d Dir) Catalog() string { return d.join("catalog") }
+
+// Vectors returns the directory of the vectors with which tools are searched.
+func (d Dir) Vectors() string { return d.join("catalog", "vectors") }
+
+// Queue returns the directory of the jobs.
+func (d Dir) Queue() string { return d.join("queue") }
+
+// Registry returns the file of the servers that a registry lists.
+func (d Dir) Registry() string { return d.join("registry.json") }
+
+// Skills returns the directory of the skills of a project.
+func (d Dir) Skills() string { return d.join("skills") }
+
+// Spool returns the directory of the answers that are too large for memory.
+func (d Dir) Spool() string { return d.join("spool") }
+
+// State returns the directory of the values that programs keep between runs.
+func (d Dir) State() string { return d.join("state") }
+
+// Templates returns the directory of a project's own prompts.
+func (d Dir) Templates() string { return d.join("templates") }
+
+// Vault returns the directory of the personal values that tokens stand for.
+func (d Dir) Vault() string { return d.join("vault") }
+
+// Workspace returns the directory of the files of all sessions.
+func (d Dir) Workspace() string { return d.join("workspace") }
+
+// RealValues returns the directory of copies of workspace files that have real values instead of tokens.
+func (d Dir) RealValues() string { return d.join("realvalues") }
+
+// Docker returns the directory of what the Docker sandbox prepares.
+func (d Dir) Docker() string { return d.join("docker") }
+
+// Clients returns the directory of the copies of clients' files from before an
+// install, and of the lock that installs take.
+func (d Dir) Clients() string { return d.join("clients") }
+
+// Machines returns the directory of what virtual machines are made of. All
+// engines of a user share it: it is among the user's caches, or in d if the user
+// has none.
+func (d Dir) Machines() string {
+	if caches, err := os.UserCacheDir(); err == nil {
+		return filepath.Join(caches, "retort", "machines")
+	}
+	return d.join("machines")
+}
+
+// GVisor returns the directory of what the gVisor sandbox prepares.
+func (d Dir) GVisor() string { return d.join("gvisor") }
+
+// User is the directory of a user's keys and of what must not lie in a
+// project, where servers for the project's files could write it. It is "" if
+// the user has no home directory. All methods return "" then.
+type User string
+
+// UserDir returns the directory keys, or if that is "" the usual one below the
+// user's home directory.
+func UserDir(keys string) User {
+	if keys != "" {
+		return User(filepath.Clean(keys))
+	}
+	userHome, err := os.UserHomeDir()
+	if err != nil || userHome == "" {
+		return ""
+	}
+	return User(filepath.Join(userHome, ".local", "share", "retort"))
+}
+
+func (u User) join(names ...string) string {
+	if u == "" {
+		return ""
+	}
+	return filepath.Join(append([]string{string(u)}, names...)...)
+}
+
+// ApprovalsKey returns the file of the key that seals a person's decisions:
+// approvals, trusted definitions, access tokens.
+func (u User) ApprovalsKey() string { return u.join("approvals.key") }
+
+// AuditKey returns the file of the key that seals the audit log.
+func (u User) AuditKey() string { return u.join("audit.key") }
+
+// VaultKey returns the file of the master key, if it is neither in a keyring
+// nor where the settings say. It wraps the keys of personal values, of the
+// bodies of the audit log, of jobs and of logins.
+func (u User) VaultKey() string { return u.join("vault.key") }
+
+// Checkpoints returns the directory of the audit log's checkpoints.
+func (u User) Checkpoints() string { return u.join("checkpoints") }
+
+// Logins returns the directory of the logins at servers.
+func (u User) Logins() string { return u.join("logins") }
+
+// Skills returns the directory of the user's own skills.
+func (u User) Skills() string { return u.join("skills") }
+
+// JobMarks returns the directory of the marks of jobs that have begun, for
+// the data directory d, which must be absolute.
+func (u User) JobMarks(d Dir) string {
+	sum := sha256.Sum256([]byte(d))
+	return u.join("begun", hex.EncodeToString(sum[:8]))
+}

@@ -1,0 +1,53 @@
+package internal_test
+
+import (
+	"go/ast"
+	"go/token"
+	"slices"
+	"testing"
+)
+
+// composers are the packages that hand the other packages their paths.
+var composers = []string{".", "internal/engine", "internal/admin"}
+
+// homeRules finds names of files that are spelled outside of internal/home.
+func homeRules(all []source) (found []string) {
+	for _, s := range all {
+		if s.test || !slices.Contains(composers, s.dir) {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && joinsLiteral(call) {
+				found = append(found, s.at(n)+": filepath.Join with a name; make it a method in internal/home")
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// joinsLiteral reports whether call is filepath.Join with a string literal.
+func joinsLiteral(call *ast.CallExpr) bool {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || f.Sel.Name != "Join" {
+		return false
+	}
+	if of, ok := f.X.(*ast.Ident); !ok || of.Name != "filepath" {
+		return false
+	}
+	return slices.ContainsFunc(call.Args, func(a ast.Expr) bool {
+		literal, ok := a.(*ast.BasicLit)
+		return ok && literal.Kind == token.STRING
+	})
+}
+
+func TestOnlyHomeNamesFiles(t *testing.T) { hold(t, homeRules) }
+
+func TestHomeRulesFindViolations(t *testing.T) {
+	violations(t, homeRules, map[string]string{
+		"a.go":               `package retort; import "path/filepath"; var f = filepath.Join(dir, "vault")`,
+		"a_test.go":          `package retort; import "path/filepath"; var f = filepath.Join(dir, "vault")`,
+		"b.go":               `package retort; import "path/filepath"; var f = filepath.Join(dir, name)`,
+		"internal/home/a.go": `package home; import "path/filepath"; var f = filepath.Join(dir, "vault")`,
+	}, []string{"a.go:1: filepath.Join with a name; make it a method in internal/home"})
+}
