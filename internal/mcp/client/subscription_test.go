@@ -36,26 +36,29 @@ func subscribable(version *atomic.Int64, listen func(s *scripted, r request)) fu
 	})
 }
 
-// changeUnheard changes the tools after a while without a word, and acknowledges the subscription then.
-func changeUnheard(version *atomic.Int64, after time.Duration) func(s *scripted, r request) {
-	return func(s *scripted, r request) {
-		time.AfterFunc(after, func() {
-			version.Store(2)
-			s.line("%s", acknowledgement(r.ID))
-		})
-	}
+// unheard holds the request of a subscription until change changes the tools without a word and acknowledges it.
+type unheard chan func()
+
+func (u unheard) listen(s *scripted, r request) {
+	u <- func() { s.line("%s", acknowledgement(r.ID)) }
+}
+
+func (u unheard) change(version *atomic.Int64) {
+	version.Store(2)
+	(<-u)()
 }
 
 // TestConnectingAwaitsSubscription checks that tools are listed when the server has begun to tell of changes, so
 // that none is missed, and that a server that says nothing delays a connection once, up to listenPatience.
 func TestConnectingAwaitsSubscription(t *testing.T) {
 	var version atomic.Int64
+	held := make(unheard, 1)
 	for name, c := range map[string]struct {
 		listen func(s *scripted, r request)
 		took   time.Duration
 		listed int64
 	}{
-		"acknowledged": {changeUnheard(&version, 100*time.Millisecond), 100 * time.Millisecond, 2},
+		"acknowledged": {held.listen, 100 * time.Millisecond, 2},
 		"refused":      {func(s *scripted, r request) { s.fail(r, -32601, "Method not found") }, 0, 1},
 		"ended":        {func(s *scripted, r request) { s.reply(r, `{"resultType":"complete"}`) }, 0, 1},
 		"silent":       {func(*scripted, request) {}, listenPatience, 1},
@@ -65,6 +68,9 @@ func TestConnectingAwaitsSubscription(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				version.Store(1)
 				p := inBubble(t, Options{Identify: identifyText}, Server{Name: "s", Dial: subscribable(&version, c.listen)})
+				if c.listed == 2 {
+					time.AfterFunc(c.took, func() { held.change(&version) })
+				}
 				began := time.Now()
 				l, err := p.List(t.Context(), "s")
 				if err != nil || len(l.Tools) != 1 || string(l.Tools[0]) != versionOf(c.listed) {
@@ -89,13 +95,13 @@ func TestLateAcknowledgement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var version, changes atomic.Int64
 		version.Store(1)
-		p := inBubble(t, Options{Identify: identifyText, OnChange: func(string) { changes.Add(1) }},
-			Server{Name: "s", Dial: subscribable(&version, changeUnheard(&version, time.Second))})
+		held := make(unheard, 1)
+		p := inBubble(t, Options{Identify: identifyText, OnChange: func(string) { changes.Add(1) }}, Server{Name: "s", Dial: subscribable(&version, held.listen)})
 		pinned := core.WithPin(t.Context(), versionOf(1))
 		if _, err := p.Call(pinned, "s", "t", nil); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
+		held.change(&version)
 		synctest.Wait()
 		_, err := p.Call(pinned, "s", "t", nil)
 		wantError(t, err, core.KindToolChanged, "was not sent")
